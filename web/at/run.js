@@ -15,6 +15,7 @@ import { Hub } from "../tests/support/hub.js";
 import { Desktop, orcaVersion } from "./desktop.js";
 import { Listener } from "./listener.js";
 import { PIN, QUICK, SCENARIOS } from "./scenarios.js";
+import { Swapper } from "./swapper.js";
 import { Transcripts, Tries } from "./transcripts.js";
 
 /** How this ends for a version of Orca that was never listened to. */
@@ -74,13 +75,13 @@ async function isAsKept(name, desktop, hub, scenario) {
 }
 
 /** A desktop with a browser or a terminal; where one does not come up, another is tried. */
-async function open(kind, hub, braille) {
+async function open(kind, origin, braille) {
   for (let tried = 1; ; tried += 1) {
     let desktop;
     try {
       desktop = await Desktop.start({ braille });
       if (kind === "lxterminal") await desktop.terminal();
-      else await desktop.browser(kind, hub.origin);
+      else await desktop.browser(kind, origin);
       return desktop;
     } catch (error) {
       await desktop?.stop();
@@ -101,12 +102,15 @@ async function start({ house = false, restarts = false }) {
 async function play(kind, names, needs) {
   const { hub, house } = await start(needs);
   hub.token = house?.token;
+  const swapper = needs.swaps ? await Swapper.start(hub) : null;
+  hub.swapper = swapper;
   let desktop;
   try {
-    desktop = await open(kind, hub, needs.braille ?? false);
+    desktop = await open(kind, swapper?.origin ?? hub.origin, needs.braille ?? false);
     for (const name of names) if (!(await isAsKept(`${kind}-${name}`, desktop, hub, SCENARIOS[name]))) failed += 1;
   } finally {
     await desktop?.stop();
+    swapper?.stop();
     await (house ?? hub).stop();
   }
 }
@@ -127,9 +131,9 @@ for (const kind of asked.kinds) {
   /** Scenarios by what they need. @type {Map<string, string[]>} */
   const together = new Map();
   for (const name of asked.names) {
-    const { terminal = false, braille, restarts, house } = SCENARIOS[name];
+    const { terminal = false, braille, restarts, house, swaps } = SCENARIOS[name];
     if (terminal !== (kind === "lxterminal")) continue;
-    const needs = JSON.stringify({ braille, restarts, house });
+    const needs = JSON.stringify({ braille, restarts, house, swaps });
     together.set(needs, [...together.get(needs) ?? [], name]);
   }
   for (const [needs, names] of together) await play(kind, names, JSON.parse(needs));

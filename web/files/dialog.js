@@ -2,8 +2,9 @@
 // itself, never to a button, and no key press that was under way before can answer.
 
 import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
-import { choiceLabel } from "./inbox.js";
-import { Speech, ended } from "./speech.js";
+import { choiceLabel } from "./request.js";
+import { ended } from "./sentences.js";
+import { Speech } from "./speech.js";
 import { plain } from "./words.js";
 
 /** For how long after a text appeared nobody can have read it, and nothing answers it. */

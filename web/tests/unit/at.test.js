@@ -1,13 +1,14 @@
 // The rig for screen readers: what counts as heard otherwise.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Listener, normal } from "../../at/listener.js";
+import { SCENARIOS } from "../../at/scenarios.js";
 import { Transcripts, Tries, differences, isOnlyLess, isSame, lostQuestions } from "../../at/transcripts.js";
 
 const ABOUT = "Two come.\n\n> two come\n";
@@ -133,4 +134,20 @@ test("what was heard in each try is said, also when it passed", () => {
   const tries = new Tries(5);
   for (const [asKept, onlyLess] of [[false, true], [false, false], [true, false], [true, false]]) tries.note(asKept, onlyLess);
   assert.equal(tries.tells("x"), "x: passed, as kept in 2 of 4 tries; words lost or late in 1; something else heard in 1.");
+});
+
+test("every scenario has a transcript with each version of Orca in each of its windows, and no transcript is left over", () => {
+  const heard = new URL("../../heard/", import.meta.url);
+  const wanted = Object.entries(SCENARIOS).flatMap(([name, { terminal = false }]) =>
+    (terminal ? ["lxterminal"] : ["chromium", "firefox"]).map((kind) => `${kind}-${name}.txt`)).sort();
+  for (const version of readdirSync(heard)) {
+    const kept = readdirSync(new URL(`${version}/`, heard)).sort();
+    assert.deepEqual(kept, wanted, version);
+    for (const file of kept) {
+      const text = readFileSync(new URL(`${version}/${file}`, heard), "utf8");
+      const { about } = SCENARIOS[file.replace(/^[a-z]+-|\.txt$/g, "")];
+      assert.equal(text.split("\n")[0], about, `${version}/${file}`);
+      assert.ok(!/^> \((it broke off|not heard)/m.test(text), `${version}/${file}`);
+    }
+  }
 });
