@@ -90,6 +90,12 @@ export class Listener {
     return agent.clarify(text, ["freetext"]);
   }
 
+  /** Waits until words are being said; that they never are is for the transcript to show. */
+  async hears(words) {
+    const said = () => this.desktop.heard().at(-1)?.text.includes(words);
+    await this.desktop.until(said, 60_000, words).catch(() => this.note(`not heard: ${words}`));
+  }
+
   /** Presses a key, waits until something is said and then silent, and gives it back. */
   async presses(key, silence) {
     const since = Date.now();

@@ -121,7 +121,7 @@ const PLAYED = {
       await at.step("an agent starts", null, { until: "mind" });
       await at.step("a request comes and is taken back", async () => {
         const request = await agent.confirm("Send the letter.", MILD);
-        await at.desktop.until(() => at.desktop.heard().at(-1)?.text.includes("Send the letter"), 60_000, "the request");
+        await at.hears("Send the letter");
         await agent.withdraw(request);
       }, { until: "Focus mode" });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
@@ -236,9 +236,8 @@ const PLAYED = {
       const other = await at.agent("Copying.", "Copier");
       await at.step("two agents start", null, { until: "Copying" });
       await at.step("a request comes, and the other agent fails while it is read", async () => {
-        const since = Date.now();
         await agent.confirm("Delete file number 110.", MILD);
-        await at.desktop.until(() => at.desktop.heard(since).some(({ text }) => text.includes("file number 110")), 60_000, "the request");
+        await at.hears("Delete file number 110");
         await other.emit("session.errored", { error_category: "requires_user", summary_normal: "The disk is full.",
           remediation_hint: "Make room." });
       }, { until: "The disk is full" });

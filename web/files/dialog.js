@@ -2,7 +2,7 @@
 // itself, never to a button, and no key press that was under way before can answer.
 
 import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
-import { choiceLabel } from "./request.js";
+import { choiceLabel } from "./events.js";
 import { ended } from "./sentences.js";
 import { Speech } from "./speech.js";
 import { plain } from "./words.js";

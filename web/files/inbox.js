@@ -1,13 +1,11 @@
 // What was heard, put in order: once each, whole sentences, and which requests wait.
 // The core does no input or output and reads no clock, like the one of the Rust library.
 
-import { keyOf, textOf as text, typeOf } from "./events.js";
-import { Memory, Pace, Silences } from "./recent.js";
-import { isSame, read } from "./request.js";
+import { isSame, keyOf, read, textOf as text, typeOf } from "./events.js";
+import { Memory, Pace, Session, Silences } from "./memory.js";
 import { cut } from "./sentences.js";
-import { Session } from "./session.js";
 
-export { split } from "./session.js";
+export { split } from "./memory.js";
 
 /** Sessions that are remembered. */
 const MAX_SESSIONS = 256;

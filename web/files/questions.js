@@ -1,6 +1,6 @@
 // What is said of a request: what is asked, what to beware of, how to answer, what became of it.
 
-import { choiceLabel } from "./request.js";
+import { choiceLabel } from "./events.js";
 import { safe } from "./safe.js";
 import { MAX_NAME, Sentences, cut } from "./sentences.js";
 

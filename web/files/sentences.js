@@ -1,12 +1,37 @@
-// Sentences, put together: each ends, none is said twice, and nothing is longer than it may be.
+// Lines of spans, our words and the agent's set apart and made safe, and sentences put together of them:
+// each ends, none is said twice, and nothing is longer than it may be.
 
-import { append, plain, theirs } from "./lines.js";
+import { safe } from "./safe.js";
 
 /** The longest text of an event, and the longest name, that are said in full, in code points. */
 const MAX_TEXT = 16_384;
 export const MAX_NAME = 256;
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** @param {Line} line */
+export const plain = (line) => line.map((span) => span.text).join("");
+
+/** Adds words of ours. @param {Line} line @param {string} text */
+export function ours(line, text) {
+  const last = line.at(-1);
+  if (last && !last.theirs) last.text += text;
+  else if (text !== "") line.push({ text, theirs: false });
+}
+
+/** Adds words of the agent, made safe. @param {Line} line @param {string} text */
+export function theirs(line, text) {
+  const made = safe(text).text;
+  if (made !== "") line.push({ text: made, theirs: true });
+}
+
+/** Adds another line. @param {Line} line @param {Line} other */
+export function append(line, other) {
+  for (const span of other) {
+    if (span.theirs) line.push(span);
+    else ours(line, span.text);
+  }
+}
 
 /**
  * The beginning of a text, cut between characters as people see them (L6), and how many code points

@@ -2,8 +2,7 @@
 
 import { textOf, typeOf } from "./events.js";
 import { Questions } from "./questions.js";
-import { MAX_NAME, cut } from "./sentences.js";
-import { theirs } from "./lines.js";
+import { MAX_NAME, cut, theirs } from "./sentences.js";
 
 const STATES = ["idle", "thinking", "calling_tool", "writing_output", "awaiting_input", "deciding", "handing_off"];
 /** @param {unknown} value */

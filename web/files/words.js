@@ -1,8 +1,8 @@
 // The phrases of the message files, with the agent's own text set apart and made safe. The same
 // files, rules and vectors as the Rust library.
 
-import { append, ours, plain, theirs } from "./lines.js";
 import { safe } from "./safe.js";
+import { append, ours, plain, theirs } from "./sentences.js";
 import { Speech } from "./speech.js";
 
 export { plain };
