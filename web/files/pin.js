@@ -11,8 +11,9 @@ export function askPin(asking) {
   if (!request) return;
   const { words } = asking;
   const message = h("p", { id: "aaep-pin-message", class: "careful", hidden: "" });
+  // "off" is no word to password managers: they would ask whether to keep it, ahead of what is said here.
   const field = /** @type {HTMLInputElement} */ (h("input", { id: "aaep-pin", type: "password",
-    autocomplete: "off", spellcheck: "false" }));
+    autocomplete: "one-time-code", spellcheck: "false" }));
   const back = () => (asking.current ? asking.open(asking.current) : asking.close());
   const typed = async () => {
     const now = asking.current;

@@ -75,7 +75,8 @@ test("a grave yes takes the PIN, which is never heard; a wrong one says so, and 
   await tab.to("PIN");
   const field = tab.page.locator("aaep-subscriber #aaep-pin");
   assert.equal(await field.getAttribute("type"), "password");
-  assert.equal(await field.getAttribute("autocomplete"), "off");
+  // What a browser's password manager neither keeps nor asks about.
+  assert.equal(await field.getAttribute("autocomplete"), "one-time-code");
 
   // Nothing at all, then another one: it is said, it stands beside the field, and nothing was answered.
   await tab.press("Enter");
