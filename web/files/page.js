@@ -26,6 +26,10 @@ function problem(selector, key) {
   find(selector).textContent = key === "" ? "" : element.phrase(key);
 }
 
+// Only for those who come back: a description that changes under the focus would be read beside the message.
+token.addEventListener("blur", () => token.setAttribute("aria-describedby", "token-about token-problem"));
+words.addEventListener("blur", () => words.setAttribute("aria-describedby", "talk-problem"));
+
 /** The page's own words, in the language of the element. */
 function translate() {
   const view = element.view;
