@@ -78,7 +78,7 @@ const PLAYED = {
       await at.step("press Enter", () => at.desktop.key("Return"), { until: "about to accept" });
       await at.press("Tab");
       await at.press("Tab");
-      await at.step("press Enter", () => at.desktop.key("Return"), { until: "Focus mode" });
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "accepted" });
       const call = await at.step("the agent does it", () => agent.invoke(request), { until: "now" });
       await at.step("it is done", () => agent.emit("tool.completed", { tool: "bank.transfer", tool_call_id: call, status: "success",
         summary_normal: "20 euros were sent to Ann." }), { until: "were sent" });
