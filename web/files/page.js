@@ -112,14 +112,19 @@ element.addEventListener("aaep-sign-in-ends", () => {
   void offer();
 });
 
-enter.addEventListener("submit", (event) => {
-  event.preventDefault();
+/** Shows the token to the hub. No form sends it: a password manager would offer to keep it. */
+function shows() {
   const value = token.value.trim();
   // What can be in a header; the hub judges the rest.
   if (!/^[\w.~+/=-]+$/.test(value)) return problem("#token-problem", "page.token.empty");
   token.value = "";
   [refusal, signedIn] = ["page.token.refused", false];
   void element.connect({ token: value });
+}
+
+find("#connect").addEventListener("click", shows);
+token.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.isComposing) shows();
 });
 
 talk.addEventListener("submit", async (event) => {
