@@ -138,11 +138,12 @@ const QUICK: &[Step] = &[
     },
 ];
 
-/// A failed step does not keep the later ones from being run: whoever reads the end of the output
-/// sees everything there is to mend.
+/// Runs every step, also after one that failed, so that the end of the output names everything that
+/// has to be mended.
 fn run_steps(steps: &[&Step]) -> Result<()> {
     let mut passed = 0;
     let mut failed = Vec::new();
+    let begun = Instant::now();
     for (index, step) in steps.iter().enumerate() {
         println!("Step {} of {}, {}: {}.", index + 1, steps.len(), step.name, step.about);
         let started = Instant::now();
@@ -160,6 +161,7 @@ fn run_steps(steps: &[&Step]) -> Result<()> {
         }
     }
     println!("{passed} passed, {} failed", failed.len());
+    println!("All steps together took {} s.", begun.elapsed().as_secs());
     ensure!(failed.is_empty(), "failed steps: {}", failed.join(", "));
     Ok(())
 }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::error::{Error, Refused, Source};
+use crate::error::{Error, HubRefusal, Source};
 use crate::inputs::Inputs;
 use crate::producer::Producer;
 use crate::remote::Remote;
@@ -259,7 +259,7 @@ impl Inner {
 
 /// Why there is no answer.
 enum NoAnswer {
-    Refused(Refused),
+    Refused(HubRefusal),
     Lost(Source),
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use aaep_transport::client::{Answer, ClientError, HttpClient, Options, Token};
+use aaep_transport::client::{ClientError, FullResponse, HttpClient, Options, Token};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -157,7 +157,7 @@ async fn post(client: &HttpClient, path: &str, body: &Value) -> Result<(), Strin
     good(client.post(path, body.to_string()).await).map(drop)
 }
 
-pub(crate) fn good(answer: Result<Answer, ClientError>) -> Result<Answer, String> {
+pub(crate) fn good(answer: Result<FullResponse, ClientError>) -> Result<FullResponse, String> {
     let answer = answer.map_err(|error| error.to_string())?;
     if answer.status.is_success() {
         return Ok(answer);

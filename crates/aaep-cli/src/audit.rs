@@ -90,13 +90,13 @@ fn unable(text: &str) -> Exit {
 }
 
 /// A journal without a flaw, and how many yeses in it were signed.
-struct Found {
+struct IntactJournal {
     whole: Whole,
     signed: u64,
 }
 
 /// What was found, and whether a note outside changed meanwhile.
-fn verified(options: &VerifyOptions) -> Result<Result<Found, Bad>, String> {
+fn verified(options: &VerifyOptions) -> Result<Result<IntactJournal, Bad>, String> {
     let Opened { reader, noted, key, replaced, .. } =
         open_file(&options.place, options.file.as_deref())?;
     let key = match &options.key {
@@ -119,7 +119,7 @@ fn verified(options: &VerifyOptions) -> Result<Result<Found, Bad>, String> {
     let whole = verify_with(&reader, key.as_ref(), noted, |number, record| {
         signatures.look(number, record);
     });
-    Ok(whole.and_then(|whole| Ok(Found { whole, signed: signatures.finish()? })))
+    Ok(whole.and_then(|whole| Ok(IntactJournal { whole, signed: signatures.finish()? })))
 }
 
 fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -138,14 +138,16 @@ fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit>
         say_verified(&verified, out)?;
     }
     Ok(match verified {
-        Ok(Found { whole, .. }) if whole.key_is_known && whole.keyed_after.is_some() => Exit::Good,
+        Ok(IntactJournal { whole, .. }) if whole.key_is_known && whole.keyed_after.is_some() => {
+            Exit::Good
+        }
         Ok(_) => Exit::Unable,
         Err(_) => Exit::Wrong,
     })
 }
 
-fn say_verified(verified: &Result<Found, Bad>, out: &mut impl Write) -> io::Result<()> {
-    let Found { whole, signed } = match verified {
+fn say_verified(verified: &Result<IntactJournal, Bad>, out: &mut impl Write) -> io::Result<()> {
+    let IntactJournal { whole, signed } = match verified {
         Ok(found) => found,
         Err(bad) => {
             writeln!(out, "{}", Plain(&bad.to_string()))?;
@@ -251,7 +253,7 @@ fn old_copies_as_json(copies: &[OldCopy]) -> String {
     list.finish()
 }
 
-fn verified_as_json(verified: &Result<Found, Bad>) -> String {
+fn verified_as_json(verified: &Result<IntactJournal, Bad>) -> String {
     let mut line = Writer::new();
     line.open('{');
     let mut put = |name: &str, json: &str| {
@@ -262,7 +264,7 @@ fn verified_as_json(verified: &Result<Found, Bad>) -> String {
     let flag = |value: bool| if value { "true" } else { "false" };
     put("whole", flag(verified.is_ok()));
     match verified {
-        Ok(Found { whole, signed }) => {
+        Ok(IntactJournal { whole, signed }) => {
             put("records", &whole.records.to_string());
             put("signed", &signed.to_string());
             put("erased", &whole.erased().to_string());

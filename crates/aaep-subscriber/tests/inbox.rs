@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use aaep_subscriber::inbox::{
-    Answer, Bounds, Connection, Inbox, InboxInput, Refused, Settings, TextBy,
+    Answer, Bounds, Connection, Inbox, InboxError, InboxInput, Settings, TextBy,
 };
 use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
 use serde_json::{Map, Value, json};
@@ -107,7 +107,7 @@ fn act(
     hub: Connection,
     step: &Value,
     now: u64,
-) -> (Option<String>, Result<(), Refused>) {
+) -> (Option<String>, Result<(), InboxError>) {
     let mut comes = |text: &str| {
         inbox.handle(InboxInput::Message { connection: hub, bytes: text.as_bytes() }, now)
     };

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use crate::TooLong;
 use crate::link::{Link, LinkError, Options, Text};
 use crate::peer::{Credentials, Peer};
-use envelope::Read;
+use envelope::LineContent;
 
 /// Which end of the conversation this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,11 +327,11 @@ impl LineReceiver {
         }
         let line = std::str::from_utf8(line).map_err(|_| LinkError::NotText)?;
         let (message, answer) = match envelope::read(line, self.role, &self.asked) {
-            Read::Message(message) => (Some(message), None),
-            Read::Answer(answer) => (None, Some(answer)),
-            Read::Both(message, answer) => (Some(message), Some(answer)),
-            Read::Nothing => (None, None),
-            Read::Wrong(why) => return Err(LinkError::Violation(why)),
+            LineContent::Message(message) => (Some(message), None),
+            LineContent::Answer(answer) => (None, Some(answer)),
+            LineContent::Both(message, answer) => (Some(message), Some(answer)),
+            LineContent::Nothing => (None, None),
+            LineContent::Wrong(why) => return Err(LinkError::Violation(why)),
         };
         if let (Some(text), Some(to)) = (answer, self.answers.upgrade()) {
             // Whoever does not read the answers misses them.

@@ -6,7 +6,7 @@ use aaep_agent::Error;
 use pyo3::prelude::*;
 use tokio::sync::Mutex;
 
-use crate::error::Fault;
+use crate::error::CallError;
 use crate::runtime::{Task, spawn};
 
 /// An output; written in order, whoever writes.
@@ -25,7 +25,7 @@ impl Output {
         let output = self.0.clone();
         spawn(future, async move {
             match output.lock().await.as_mut() {
-                Some(output) => output.write(&text).await.map_err(Fault::from),
+                Some(output) => output.write(&text).await.map_err(CallError::from),
                 None => Err(Error::SessionOver.into()),
             }
         })
@@ -35,7 +35,7 @@ impl Output {
         let output = self.0.clone();
         spawn(future, async move {
             match output.lock().await.as_mut() {
-                Some(output) => output.flush().await.map_err(Fault::from),
+                Some(output) => output.flush().await.map_err(CallError::from),
                 None => Ok(()),
             }
         })
@@ -46,7 +46,7 @@ impl Output {
         spawn(future, async move {
             let output = output.lock().await.take();
             match output {
-                Some(output) => output.finish().await.map_err(Fault::from),
+                Some(output) => output.finish().await.map_err(CallError::from),
                 None => Ok(0),
             }
         })

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-use crate::error::Fault;
+use crate::error::CallError;
 
 /// The runtime of this process.
 pub(crate) fn runtime() -> PyResult<&'static Runtime> {
@@ -34,7 +34,7 @@ impl Task {
 /// Runs this, and settles the future of Python's with what comes of it.
 pub(crate) fn spawn<T>(
     future: Py<PyAny>,
-    work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    work: impl Future<Output = Result<T, CallError>> + Send + 'static,
 ) -> PyResult<Task>
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,

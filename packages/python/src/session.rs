@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use crate::error::{Fault, raise};
+use crate::error::{CallError, raise};
 use crate::output::Output;
 use crate::runtime::{Task, spawn};
 
@@ -60,7 +60,7 @@ impl Call {
         let call = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
         spawn(future, async move {
             match call {
-                Some(call) => call.complete(status, summary).await.map_err(Fault::from),
+                Some(call) => call.complete(status, summary).await.map_err(CallError::from),
                 None => Ok(()),
             }
         })
@@ -98,7 +98,7 @@ impl Session {
             };
             match result {
                 Err(Error::SessionOver) => Err(how_it_ended(&session).await),
-                other => other.map_err(Fault::from),
+                other => other.map_err(CallError::from),
             }
         })
     }
@@ -118,7 +118,7 @@ impl Session {
             let Some(mut shared) = session else { return Ok(()) };
             loop {
                 match Arc::try_unwrap(shared) {
-                    Ok(session) => return end(session).await.map_err(Fault::from),
+                    Ok(session) => return end(session).await.map_err(CallError::from),
                     Err(still) => shared = still,
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -371,6 +371,6 @@ fn word<T, E>(word: Result<T, E>, name: &str) -> PyResult<T> {
 }
 
 /// Why a session is over that its agent did not end.
-async fn how_it_ended(session: &aaep_agent::Session) -> Fault {
-    if session.was_stopped_by_user().await { Fault::Stopped } else { Error::SessionOver.into() }
+async fn how_it_ended(session: &aaep_agent::Session) -> CallError {
+    if session.was_stopped_by_user().await { CallError::Stopped } else { Error::SessionOver.into() }
 }

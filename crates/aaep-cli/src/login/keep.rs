@@ -43,7 +43,7 @@ pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     hub.options.extra_roots_pem = hub.options.extra_roots_pem.or_else(|| login.roots());
     hub.options.token = Some(token.clone());
     let options = hub.options.clone();
-    let keeper = Keeper { file, login, token, options, refused: None };
+    let keeper = TokenRefresher { file, login, token, options, refused: None };
     let counts = keeper.left() > Duration::ZERO;
     let (ready, is_ready) = mpsc::channel();
     // A thread of its own: commands begin their runtimes later, and each in its way.
@@ -57,7 +57,7 @@ pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     Ok(hub)
 }
 
-struct Keeper {
+struct TokenRefresher {
     file: LoginFile,
     login: Login,
     token: Token,
@@ -66,7 +66,7 @@ struct Keeper {
     refused: Option<String>,
 }
 
-impl Keeper {
+impl TokenRefresher {
     fn run(mut self, ready: &mpsc::Sender<()>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };

@@ -82,7 +82,9 @@ impl Stage {
     }
 
     fn rounds(&self, last: Option<String>, listener: &Listener) {
-        let from = last.map(From::After).or_else(|| self.options.from.as_deref().map(From::read));
+        let from = last
+            .map(StartPoint::After)
+            .or_else(|| self.options.from.as_deref().map(StartPoint::read));
         for round in 1_u64.. {
             let from = from.as_ref().filter(|_| round == 1);
             match self.round(round, from, listener) {
@@ -94,7 +96,12 @@ impl Stage {
     }
 
     /// Plays everything once; false if nobody listens any more.
-    fn round(&self, round: u64, from: Option<&From>, listener: &Listener) -> Result<bool, String> {
+    fn round(
+        &self,
+        round: u64,
+        from: Option<&StartPoint>,
+        listener: &Listener,
+    ) -> Result<bool, String> {
         let mut reader = open(&self.options)?;
         let (mut number, mut begun, mut before) = (0, from.is_none(), None);
         loop {
@@ -113,9 +120,9 @@ impl Stage {
                 read.map_or_else(|| event.timestamp().map(millis), |read| Some(read.offset_ms));
             if !begun {
                 match from {
-                    Some(From::Number(first)) => begun = number >= *first,
-                    Some(From::Event(id)) => begun = event.event_id() == id,
-                    Some(From::After(id)) if event.event_id() == id => {
+                    Some(StartPoint::Number(first)) => begun = number >= *first,
+                    Some(StartPoint::Event(id)) => begun = event.event_id() == id,
+                    Some(StartPoint::After(id)) if event.event_id() == id => {
                         begun = true;
                         continue;
                     }
@@ -222,13 +229,13 @@ impl Listener {
 }
 
 /// Where a playback begins.
-enum From {
+enum StartPoint {
     Number(u64),
     Event(String),
     After(String),
 }
 
-impl From {
+impl StartPoint {
     fn read(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Event(text.to_owned()), Self::Number)
     }

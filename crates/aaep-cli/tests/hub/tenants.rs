@@ -23,7 +23,7 @@ fn crowded(setup: Setup, bound: &str) -> Arc<Hub> {
 }
 
 /// That somebody is refused, and told which bound it was.
-pub fn refused(answer: &Answer, bound: &str) {
+pub fn refused(answer: &FullResponse, bound: &str) {
     assert_eq!(answer.status, 429, "{answer:?}");
     let value = body(answer);
     let said = value["text"].as_str().or(value["reason_message"].as_str()).unwrap();

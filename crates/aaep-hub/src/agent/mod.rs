@@ -574,8 +574,8 @@ impl From<Stopped> for ApiError {
     }
 }
 
-impl From<crate::redaction::Refused> for ApiError {
-    fn from(refused: crate::redaction::Refused) -> Self {
+impl From<crate::redaction::SecretFound> for ApiError {
+    fn from(refused: crate::redaction::SecretFound) -> Self {
         Self::malformed(refused.text()).under(rule::T14)
     }
 }

@@ -24,7 +24,7 @@ use crate::config::{Config, Development, HostName, Records};
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::{Fault, Running, files};
 use front::Front;
-use store::{Held, Places, Store, on_thread};
+use store::{AnyLeases, AnyStorage, Store, on_thread};
 
 /// The one shard of this version: everybody's.
 const SHARD: &str = "shard-0";
@@ -183,11 +183,11 @@ impl Node {
     /// Owns the log until it is taken away, or somebody wants this node to stop.
     async fn own(
         &self,
-        leases: Held,
+        leases: AnyLeases,
         lease: Lease,
         stop: &mut (impl Future<Output = ()> + Unpin),
         say: &mut impl FnMut(String),
-    ) -> (Over, Option<Held>) {
+    ) -> (Over, Option<AnyLeases>) {
         // The lease is kept while the log is read.
         let renewing = tokio::spawn(renew(leases, lease, self.options.address));
         let running = match self.hub().await {
@@ -327,9 +327,9 @@ fn is_off(lease: &Lease) -> bool {
 }
 
 async fn take(
-    mut leases: Held,
+    mut leases: AnyLeases,
     node: SocketAddr,
-) -> Result<(Held, Result<Lease, LeaseRefused>), Fault> {
+) -> Result<(AnyLeases, Result<Lease, LeaseRefused>), Fault> {
     on_thread(move || {
         let taken = leases.take(SHARD, &node.to_string());
         (leases, taken)
@@ -337,7 +337,7 @@ async fn take(
     .await
 }
 
-async fn give_back(mut leases: Held, lease: Lease) -> Result<Held, Fault> {
+async fn give_back(mut leases: AnyLeases, lease: Lease) -> Result<AnyLeases, Fault> {
     on_thread(move || {
         let _ = leases.give_back(&lease);
         leases
@@ -347,7 +347,7 @@ async fn give_back(mut leases: Held, lease: Lease) -> Result<Held, Fault> {
 
 /// Renews a lease until another node has it, or this machine's clock is off. While the store is away
 /// nobody can take it.
-async fn renew(mut leases: Held, mut lease: Lease, node: SocketAddr) -> Held {
+async fn renew(mut leases: AnyLeases, mut lease: Lease, node: SocketAddr) -> AnyLeases {
     loop {
         sleep(RENEW).await;
         let held = lease.clone();
@@ -383,7 +383,7 @@ fn take_over(
     key: ChainKey,
     name: &str,
     place: &std::path::Path,
-) -> Result<(Sqlite, ShardKeeper<Places>), Fault> {
+) -> Result<(Sqlite, ShardKeeper<AnyStorage>), Fault> {
     // The log is what counts: the copy is made anew each time.
     if place.exists() {
         fs::remove_dir_all(place).map_err(|error| files::cannot_write(place, &error))?;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{
-    AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
-    SessionSnapshot, Status, View,
+    AgentEvent, Ask, Asker, Blame, EventNumber, Handled, Input, Open, Principal, Refusal,
+    RequestId, SessionSnapshot, Status, View,
 };
 use aaep_transport::process::{Lineage, Origin};
 use aaep_types::agent_api::{AgentInput, agent_id_of};
@@ -71,7 +71,7 @@ impl Core {
     ) -> Result<SessionId, Refusal> {
         let id = self.bind_producer(agent, open.producer)?;
         match self.handle(Input::Open(open))? {
-            Answer::Session(session) => {
+            Handled::Session(session) => {
                 self.agents.sessions.insert(session, agent.clone());
                 if let Some(id) = id {
                     self.producers.opened(session, &account(agent), &id);
@@ -212,12 +212,12 @@ impl Core {
         if answer.is_err() {
             self.agents.ending.remove(&session);
         }
-        self.hub.metrics().events.add(1);
         if kind == Some(EventKind::ToolCompleted) {
             let engine = self.producer.engine();
             self.granted.keep(session, |request| engine.status(request) == Some(Status::Invoked));
         }
-        let Answer::Emitted { event, number } = answer? else { return Err(unexpected()) };
+        let Handled::Emitted { event, number } = answer? else { return Err(unexpected()) };
+        self.hub.metrics().events.add(1);
         self.note_said(session, type_name, asks_to_follow);
         Ok((event, number))
     }
@@ -244,7 +244,7 @@ impl Core {
     /// The request that now waits, and whether it did before.
     pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(RequestId, bool), Refusal> {
         match self.handle(Input::Ask(ask))? {
-            Answer::Waiting { request, again, .. } => {
+            Handled::Waiting { request, again, .. } => {
                 if !again {
                     self.hub.metrics().requests.add(1);
                 }

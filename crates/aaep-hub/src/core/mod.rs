@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{
-    Answer, Boot, Deliver, Input, Now, Output, Principal, Producer, ProducerOutput, Refusal,
+    Boot, Deliver, Handled, Input, Now, Output, Principal, Producer, ProducerOutput, Refusal,
     RequestId, View,
 };
-use aaep_store::{Entry, Fault as JournalFault, InlineCommit, JournalWriter, Unit};
+use aaep_store::{Entry, InlineCommit, JournalFault, JournalWriter, Unit};
 use aaep_types::{EventKind, SubscriptionId};
 use tokio::sync::oneshot;
 use tracing::info;
@@ -308,7 +308,7 @@ impl Core {
     }
 
     /// Gives the producer one input.
-    pub(crate) fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+    pub(crate) fn handle(&mut self, input: Input<'_>) -> Result<Handled, Refusal> {
         let answer = self.producer.handle(input, self.now);
         self.drain();
         answer

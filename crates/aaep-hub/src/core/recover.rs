@@ -7,7 +7,7 @@ use aaep_engine::{
     ClockTrust, DecodedRecord, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets,
     Status,
 };
-use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
+use aaep_store::{Damage, JournalFault, KeptCall, Note, Unit};
 use aaep_types::agent_api::{EventPosted, agent_id_of};
 use aaep_types::{SessionId, ToolCallId};
 

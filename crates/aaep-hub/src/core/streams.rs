@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    Answer, Boot, Evidence, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
+    Boot, Evidence, Handled, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
     SubscriberMessage,
 };
 use aaep_shaping::Terms;
@@ -467,7 +467,7 @@ impl Core {
         let answer = self.handle(input)?;
         self.hub.metrics().replies.add(1);
         Ok(Taken(match answer {
-            Answer::Held => {
+            Handled::Held => {
                 let (sender, receiver) = oneshot::channel();
                 self.held_answers.insert(self.last_call, sender);
                 Some(receiver)

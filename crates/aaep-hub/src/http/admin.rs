@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json as value};
 
 use super::route::Route;
-use super::{Answer, Call, Problem, empty, json};
+use super::{Call, HttpResponse, Problem, empty, json};
 use crate::access::Denied;
 use crate::config::Label;
 use crate::hub::{Hub, Stopped};
@@ -40,7 +40,7 @@ struct ToErase {
 
 // enforces: S6
 /// Answers an administrator.
-pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     if call.known.principal.role != Role::Admin {
         return Err(Denied::Role.into());
     }
@@ -94,7 +94,7 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
 
 // enforces: S13
 /// Erases what is kept about a person, while the hub works; without `confirm`, says what that would be.
-async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Problem> {
+async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<HttpResponse, Problem> {
     let ToErase { user, note, confirm } = serde_json::from_slice(bytes)
         .map_err(|_| malformed("Send {\"user\": …}, and \"note\" and \"confirm\" as needed."))?;
     let eraser = hub.0.eraser.get().ok_or_else(|| {

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::route::PasskeyStep;
-use super::{Answer, Call, Problem, empty, json as json_answer};
+use super::{Call, HttpResponse, Problem, empty, json as json_answer};
 use crate::Fault;
 use crate::access::AuthenticatedPeer;
 use crate::hub::Hub;
@@ -60,7 +60,7 @@ struct Signed {
 const CHANGE: &str = "change passkeys";
 
 /// `GET presence/passkeys`: what the person registered.
-pub(crate) fn list(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+pub(crate) fn list(hub: &Hub, call: &Call) -> Result<HttpResponse, Problem> {
     let own = hub.0.passkeys.list(&call.known.principal.user);
     let listed: Vec<Value> = own
         .iter()
@@ -75,7 +75,7 @@ pub(crate) async fn answer(
     call: &Call,
     step: PasskeyStep,
     bytes: Bytes,
-) -> Result<Answer, Problem> {
+) -> Result<HttpResponse, Problem> {
     match step {
         PasskeyStep::Begin => begin(hub, call, bytes).await,
         PasskeyStep::Register => register(hub, call, bytes).await,
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
 }
 
 /// `POST presence/passkeys/options`: begins a registration.
-async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let body: Begin = read(&bytes)?;
     let party = party(&call.parts.headers)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
@@ -95,7 +95,7 @@ async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> 
 }
 
 /// `POST presence/passkeys`: takes a new passkey.
-async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let Register { name, registration } = read(&bytes)?;
     let (at, hub, principal) = (hub.clone(), hub.clone(), call.known.principal.clone());
     let passkey =
@@ -107,7 +107,7 @@ async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Proble
 }
 
 /// `POST presence/passkeys/remove`.
-async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let body: Remove = read(&bytes)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
     let (at, user) = (hub.clone(), call.known.principal.user.clone());
@@ -135,7 +135,7 @@ async fn changed(hub: &Hub, call: &Call, word: PresenceWord) -> Result<(), Probl
 }
 
 /// `POST presence/passkeys/challenge`: what has to be signed for a yes to a request.
-async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let body: Sign = read(&bytes)?;
     let party = party(&call.parts.headers)?;
     let (request, digest) = match body.reply_token.as_str() {
@@ -157,7 +157,7 @@ async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Probl
 }
 
 /// `POST presence/passkeys/assertion`: shows a signature; the reply follows.
-async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let Signed { reply_token, assertion } = read(&bytes)?;
     let (at, principal) = (hub.clone(), call.known.principal.clone());
     let verified =

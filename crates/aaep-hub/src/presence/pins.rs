@@ -170,11 +170,11 @@ impl PinFile {
 #[derive(Debug)]
 pub(super) struct Pins {
     file: Option<PinFile>,
-    known: Mutex<Known>,
+    known: Mutex<LoadedPins>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct LoadedPins {
     /// When the file was changed last, and how long it was.
     stamp: Option<(SystemTime, u64)>,
     pins: Arc<BTreeMap<String, StoredPin>>,
@@ -187,7 +187,7 @@ impl Pins {
         Self { file, known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LoadedPins> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -211,7 +211,7 @@ impl Pins {
         };
         let changed = known.pins.iter().filter(|(user, pin)| pins.get(*user) != Some(pin));
         let changed = changed.map(|(user, _)| user.clone()).collect();
-        *known = Known { stamp, pins: Arc::new(pins), is_read: true };
+        *known = LoadedPins { stamp, pins: Arc::new(pins), is_read: true };
         changed
     }
 

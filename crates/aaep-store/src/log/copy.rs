@@ -2,11 +2,11 @@
 //! whoever looks into it, find what they know.
 
 use super::entry::{Body, LogEntry};
-use crate::journal::Fault;
+use crate::journal::JournalFault;
 use crate::sqlite::{Sqlite, Start};
 
 /// Takes an entry of the log over into a copy. A claim is a start of a hub there.
-pub fn copy(entry: &LogEntry, journal: &mut Sqlite) -> Result<(), Fault> {
+pub fn copy(entry: &LogEntry, journal: &mut Sqlite) -> Result<(), JournalFault> {
     match &entry.body {
         Body::Units(units) => journal.keep_at(units, entry.at),
         Body::Claimed { .. } => {

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Damage, Fault, Sqlite, fault_of, wall_micros};
+use super::{Damage, JournalFault, Sqlite, fault_of, wall_micros};
 use crate::chain::{ChainHash, ChainKey, checksum};
 use crate::head::Noted;
 use crate::unit::{KeptCall, Note, Unit};
@@ -252,7 +252,7 @@ impl Sqlite {
     }
 
     /// Notes that a hub starts now.
-    pub fn note_start(&mut self, start: &Start) -> Result<(), Fault> {
+    pub fn note_start(&mut self, start: &Start) -> Result<(), JournalFault> {
         let number = self.start.0 + 1;
         let start = Start { at: wall_micros(), ..start.clone() };
         let seal = start.seal(&self.key, number);
@@ -285,13 +285,13 @@ impl Sqlite {
     }
 
     /// The same at the end.
-    pub fn final_position(&self) -> Result<Noted, Fault> {
+    pub fn final_position(&self) -> Result<Noted, JournalFault> {
         let calls = call_rows(&self.connection, "seal").map_err(|error| fault_of(&error))?;
         Ok(Noted { stopped: Some(seal_calls(&self.key, &calls)), ..self.position() })
     }
 
     /// Notes something by itself.
-    pub fn note(&mut self, note: Note) -> Result<(), Fault> {
+    pub fn note(&mut self, note: Note) -> Result<(), JournalFault> {
         self.keep(&[Unit { entries: Vec::new(), notes: vec![note] }])
     }
 }

@@ -35,7 +35,7 @@
 //! inbox.answer(request.number, Answer::Reject, 20)?;
 //! let reply = inbox.poll_send().unwrap();
 //! assert!(reply.json.contains(r#""decision":"reject""#));
-//! # Ok::<(), aaep_subscriber::inbox::Refused>(())
+//! # Ok::<(), aaep_subscriber::inbox::InboxError>(())
 //! ```
 
 mod asked;
@@ -74,7 +74,7 @@ pub use backoff::Backoff;
 pub use bounds::Bounds;
 pub use handshake::SubscriptionState;
 pub use io::{Connection, InboxInput, LogEntry, Outgoing, Purpose, Ticket};
-pub use reply::{Answer, Refused};
+pub use reply::{Answer, InboxError};
 pub use session::{Doing, Progress};
 pub use settings::{Settings, TextBy};
 

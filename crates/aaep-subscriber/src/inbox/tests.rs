@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::notification::Silence;
-use crate::request::{Asks, Outcome};
+use crate::request::{Asks, RequestOutcome};
 use aaep_types::Message;
 
 mod flood;

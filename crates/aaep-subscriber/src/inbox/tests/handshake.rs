@@ -62,7 +62,7 @@ fn the_honoured_terms_are_what_counts() {
     let now = world.now;
     assert_eq!(world.inbox.answer(1, Answer::Accept, now), Ok(()));
     let text = Answer::Text("x".into());
-    assert_eq!(world.inbox.answer(2, text, now), Err(Refused::MayNotReply));
+    assert_eq!(world.inbox.answer(2, text, now), Err(InboxError::MayNotReply));
 }
 
 // covers: H24, H25

@@ -95,8 +95,8 @@ fn a_second_answer_is_refused_here() {
     world.asks(0);
     let now = world.now;
     world.inbox.answer(1, Answer::Reject, now).unwrap();
-    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Err(Refused::AlreadyAnswered));
-    assert_eq!(world.inbox.answer(2, Answer::Accept, now), Err(Refused::NotWaiting));
+    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Err(InboxError::AlreadyAnswered));
+    assert_eq!(world.inbox.answer(2, Answer::Accept, now), Err(InboxError::NotWaiting));
     assert_eq!(world.sends().len(), 1);
 }
 
@@ -300,10 +300,10 @@ fn what_a_hub_does_not_grant_is_not_sent() {
     let mut world = World::with("{}", Bounds::default());
     world.asks(0);
     let now = world.now;
-    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Err(Refused::MayNotReply));
-    assert_eq!(world.inbox.more_time(1, 60, now), Err(Refused::NotOffered));
-    assert_eq!(world.inbox.stop("sess_1", now), Err(Refused::NotOffered));
-    assert_eq!(world.inbox.stop("sess_2", now), Err(Refused::NotWaiting));
+    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Err(InboxError::MayNotReply));
+    assert_eq!(world.inbox.more_time(1, 60, now), Err(InboxError::NotOffered));
+    assert_eq!(world.inbox.stop("sess_1", now), Err(InboxError::NotOffered));
+    assert_eq!(world.inbox.stop("sess_2", now), Err(InboxError::NotWaiting));
     assert!(world.sends().is_empty());
 }
 
@@ -316,7 +316,7 @@ fn an_agent_can_be_stopped() {
     let sent = world.sends();
     assert!(matches!(Message::parse(sent[0].json.as_bytes()), Ok(Message::StopSession(_))));
     world.lost();
-    assert_eq!(world.inbox.stop("sess_1", now), Err(Refused::NotConnected));
+    assert_eq!(world.inbox.stop("sess_1", now), Err(InboxError::NotConnected));
 }
 
 // covers: C28, C7
@@ -471,7 +471,7 @@ fn no_token_shows_itself() {
     assert!(matches!(open[0].asks, Asks::Consent { .. }));
     let told = world.hears();
     assert!(matches!(&told[0], Notification::Asked(request) if request.number == 1));
-    let _ = Outcome::Gone;
+    let _ = RequestOutcome::Gone;
 }
 
 // covers: S10, D9
