@@ -270,7 +270,7 @@ const PLAYED = {
     about: "The hub refuses a token that is not the person's. The page says so; with the right one it connects.",
     house: true,
     async play(at) {
-      await at.enters("a token that the hub does not know", `${at.token.slice(0, -4)}AAAA`, "not");
+      await at.enters("a token that the hub does not know", `${at.token.slice(0, -4)}AAAA`, "does not know");
       await at.types("the right one", at.token, "Connected");
     },
   },

@@ -21,9 +21,14 @@ let refusal = "";
 /** Whether somebody came back from an identity provider. */
 let signedIn = false;
 
-/** @param {string} selector @param {string} key */
+/**
+ * Shows a problem beside its field, and has it said with everything else that is.
+ * @param {string} selector @param {string} key
+ */
 function problem(selector, key) {
-  find(selector).textContent = key === "" ? "" : element.phrase(key);
+  const text = key === "" ? "" : element.phrase(key);
+  find(selector).textContent = text;
+  element.view?.announcer.say(text, true);
 }
 
 // Only for those who come back: a description that changes under the focus would be read beside the message.
