@@ -135,6 +135,29 @@ in_both_worlds! {
         assert_eq!(of_type(&person.judges(1).await, "session.cancelled").len(), 1);
     }
 
+    // covers: T15, D34
+    #[test]
+    async fn words_that_the_hub_refuses_leave_the_status_of_a_tool_as_it_was(hub: &Hub) {
+        let person = hub.person(|_| Reaction::Silence).await;
+        let agent = hub.agent();
+        let session = agent.session("Looking.").open().await.unwrap();
+        let call = session.tool("look").begin().await.unwrap();
+        let Err(Error::Refused(refused)) = call.succeed("Found \u{202e}hsac.").await else {
+            panic!("it was not refused");
+        };
+        assert_eq!(refused.rule.as_deref(), Some("D34"));
+        let named = session.tool("look");
+        let found = named.run_saying(async { Ok::<_, String>(7) }, |_| "\u{202e}7".into()).await;
+        assert_eq!(found.unwrap(), 7);
+        session.complete("Done.").await.unwrap();
+        let events = person.judges(1).await;
+        for completed in of_type(&events, "tool.completed") {
+            assert_eq!(completed["status"], "success", "{completed:#}");
+            assert_eq!(completed["summary_normal"], "look is over; the words for it were refused.");
+        }
+        assert_eq!(of_type(&events, "tool.completed").len(), 2);
+    }
+
     // covers: T11, T13, T15, T33
     #[test]
     async fn every_tool_comes_back_once_however_it_ends(hub: &Hub) {

@@ -24,7 +24,7 @@ use crate::arguments::{
 use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
 use crate::lines::{Plain, Visible, VisibleLines};
-use signed::SignatureCheck;
+use signed::{SignatureCheck, Signed};
 
 pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Exit> {
     match &options.command {
@@ -92,7 +92,7 @@ fn unable(text: &str) -> Exit {
 /// A journal without a flaw, and how many yeses in it were signed.
 struct IntactJournal {
     whole: Whole,
-    signed: u64,
+    signed: Signed,
 }
 
 /// What was found, and whether a note outside changed meanwhile.
@@ -180,8 +180,15 @@ fn say_verified(verified: &Result<IntactJournal, Bad>, out: &mut impl Write) -> 
             whole.records
         )?,
     }
-    if *signed > 0 {
-        writeln!(out, "Yeses signed with a passkey, each over its own action: {signed}.")?;
+    let Signed { all, unknown } = signed;
+    if *all > 0 {
+        writeln!(out, "Yeses signed with a passkey, each over its own action: {all}.")?;
+    }
+    if *unknown > 0 {
+        writeln!(
+            out,
+            "For {unknown} of these, whose key it was is not known: it was registered before the audit named keys."
+        )?;
     }
     if !whole.erasures.is_empty() {
         writeln!(
@@ -266,7 +273,8 @@ fn verified_as_json(verified: &Result<IntactJournal, Bad>) -> String {
     match verified {
         Ok(IntactJournal { whole, signed }) => {
             put("records", &whole.records.to_string());
-            put("signed", &signed.to_string());
+            put("signed", &signed.all.to_string());
+            put("signed_with_unknown_key", &signed.unknown.to_string());
             put("erased", &whole.erased().to_string());
             put("to_remove", &whole.to_remove.to_string());
             put("erasures", &erasures_as_json(&whole.erasures));

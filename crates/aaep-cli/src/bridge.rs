@@ -61,13 +61,13 @@ async fn pass_on(here: Link, there: Link) {
     loop {
         let done = tokio::select! {
             message = from_here.receive() => match message {
-                Ok(Some(message)) => to_there.send(message).await.is_err(),
+                Ok(Some(message)) => gone(to_there.send(message).await),
                 Ok(None) | Err(LinkError::Lost(_) | LinkError::Closed) => true,
                 // One message that cannot be passed on.
                 Err(error) => passed_over(&error),
             },
             message = from_there.receive() => match message {
-                Ok(Some(message)) => to_here.send(message).await.is_err(),
+                Ok(Some(message)) => gone(to_here.send(message).await),
                 Ok(None) | Err(LinkError::Lost(_) | LinkError::Closed) => true,
                 Err(error) => passed_over(&error),
             },
@@ -75,6 +75,16 @@ async fn pass_on(here: Link, there: Link) {
         if done {
             return;
         }
+    }
+}
+
+/// Whether nobody is there any more to send to.
+fn gone(sent: Result<(), LinkError>) -> bool {
+    match sent {
+        Ok(()) => false,
+        // What is no message has no place in JSON-RPC; the conversation goes on without it.
+        Err(error @ LinkError::Violation(_)) => passed_over(&error),
+        Err(_) => true,
     }
 }
 

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use aaep_conformance::suite::reference::{
-    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault,
+    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault, is_caught,
 };
 use aaep_conformance::suite::subscriber::{Listening, Subject};
-use aaep_conformance::suite::{CheckOutcome, Report, Target, producer};
+use aaep_conformance::suite::{Report, Target, producer};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -37,11 +37,6 @@ async fn against_subscriber(fault: Option<SubscriberFault>) -> Result<Report, Fa
     let listening = Listening::start(&subject).await?;
     let _running = Subscriber::start(listening.url(), fault)?;
     Ok(listening.run().await)
-}
-
-fn is_caught(report: &Report, check: &str) -> bool {
-    let found = report.check(check).map(|result| &result.outcome);
-    matches!(found, Some(CheckOutcome::Failed(_)))
 }
 
 #[tokio::main]

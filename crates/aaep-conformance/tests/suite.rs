@@ -5,12 +5,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
+use tokio::sync::{Semaphore, SemaphorePermit};
+
 use aaep_conformance::suite::reference::{
-    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault,
+    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault, is_caught,
 };
 use aaep_conformance::suite::subscriber::{Keys, Listening, Subject, Watch};
 use aaep_conformance::suite::{
-    CATALOG, CheckOutcome, Force, Report, SUBSCRIBER, Start, Target, producer,
+    CATALOG, CheckOutcome, Report, SUBSCRIBER, Script, Start, Target, producer,
 };
 
 fn target(base: &str) -> Target {
@@ -33,34 +35,32 @@ async fn a_correct_producer_passes_without_a_finding() {
     assert!(report.claim().contains("as a producer at level 3 (Negotiated)"));
 }
 
-/// Runs at a time: some wait long for what never comes.
-const AT_ONCE: usize = 24;
+/// Runs at a time, of all tests: some wait long for what never comes, and all have to come in time.
+static TURNS: Semaphore = Semaphore::const_new(16);
 
-/// Whether a report shows this fault, and grants nothing that depends on it.
-fn caught(report: &Report, check: &str, level: u8) -> bool {
-    let result = report.check(check).unwrap();
-    let failed = matches!(result.outcome, CheckOutcome::Failed(_));
-    failed && (report.granted() < Some(level) || result.check.force == Force::Should)
+/// Waits until this run may begin, and holds its place.
+async fn turn() -> SemaphorePermit<'static> {
+    TURNS.acquire().await.unwrap()
 }
 
 // covers: C16
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_is_caught_by_its_check() {
     let mut wrong = Vec::new();
-    for faults in ProducerFault::ALL.chunks(AT_ONCE) {
-        let runs = faults.iter().map(|(fault, check)| {
-            tokio::spawn(async move {
-                let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
-                let producer = Producer::start(Some(*fault)).await.unwrap();
-                let target = Target { level, ..target(producer.base()) };
-                let report = producer::run(&target).await;
-                let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
-                (!caught(&report, check, level)).then(said)
-            })
-        });
-        for run in runs.collect::<Vec<_>>() {
-            wrong.extend(run.await.unwrap());
-        }
+    let runs = ProducerFault::ALL.iter().map(|(fault, check)| {
+        tokio::spawn(async move {
+            let _turn = turn().await;
+            let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
+            let producer = Producer::start(Some(*fault)).await.unwrap();
+            let shows = fault.shows_at().unwrap_or(level);
+            let target = Target { level: shows, ..target(producer.base()) };
+            let report = producer::run(&target).await;
+            let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
+            (!is_caught(&report, check)).then(said)
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        wrong.extend(run.await.unwrap());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -92,18 +92,17 @@ async fn a_correct_subscriber_passes_without_a_finding() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_of_a_subscriber_is_caught_by_its_check() {
     let mut wrong = Vec::new();
-    for faults in SubscriberFault::ALL.chunks(AT_ONCE) {
-        let runs = faults.iter().map(|(fault, check)| {
-            tokio::spawn(async move {
-                let level = SUBSCRIBER.iter().find(|it| it.id == *check).unwrap().level;
-                let report = subscriber(level, Some(*fault)).await;
-                let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
-                (!caught(&report, check, level)).then(said)
-            })
-        });
-        for run in runs.collect::<Vec<_>>() {
-            wrong.extend(run.await.unwrap());
-        }
+    let runs = SubscriberFault::ALL.iter().map(|(fault, check)| {
+        tokio::spawn(async move {
+            let _turn = turn().await;
+            let level = SUBSCRIBER.iter().find(|it| it.id == *check).unwrap().level;
+            let report = subscriber(level, Some(*fault)).await;
+            let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
+            (!is_caught(&report, check)).then(said)
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        wrong.extend(run.await.unwrap());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -132,10 +131,23 @@ async fn a_run_against_a_silent_or_absent_subscriber_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_traffic_that_does_not_come_ends_with_a_sentence() {
     let correct = Producer::start(None).await.unwrap();
-    let patience = Duration::from_millis(200);
+    let _turn = turn().await;
+    let patience = Duration::from_secs(1);
     let waiting = Target { start: Start::Wait, patience, ..target(correct.base()) };
     let report = producer::run(&waiting).await;
     assert!(report.cut_short.as_deref().unwrap().contains("made it say anything"));
+}
+
+/// Sessions are begun elsewhere; events come from the target all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_come_from_the_target_and_not_from_where_sessions_are_begun() {
+    let correct = Producer::start(None).await.unwrap();
+    let other = Producer::start(None).await.unwrap();
+    let _turn = turn().await;
+    let patience = Duration::from_secs(1);
+    let control = Some(other.base().to_owned());
+    let report = producer::run(&Target { control, patience, ..target(correct.base()) }).await;
+    assert!(report.cut_short.as_deref().unwrap().contains("made it say anything"), "{report:?}");
 }
 
 // covers: V3
@@ -147,6 +159,20 @@ async fn what_is_not_exercised_is_not_granted() {
     assert!(matches!(report.check("stolen").unwrap().outcome, CheckOutcome::NotExercised(_)));
     assert_eq!(report.granted(), Some(1), "{}", report.to_text());
     assert!(matches!(report.check("borrowed").unwrap().outcome, CheckOutcome::NotExercised(_)));
+}
+
+// covers: C12
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_reply_that_counts_nothing_is_indistinguishable_from_it() {
+    let _turn = turn().await;
+    let correct = Producer::start(None).await.unwrap();
+    let mut quiet = Target { level: 2, ..target(correct.base()) };
+    for script in [Script::Confirm, Script::Short, Script::Withdraw] {
+        quiet.texts.set(script, "balance");
+    }
+    let report = producer::run(&quiet).await;
+    let found = &report.check("indistinguishable").unwrap().outcome;
+    assert!(matches!(found, CheckOutcome::NotExercised(_)), "{}", report.to_text());
 }
 
 /// Something that listens, reads a little, says this, and hangs up or does not.
@@ -219,6 +245,7 @@ async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_mo
     let steps = [1, 2, 3, 4, 6, 8, 10, 13, 17, 21];
     let runs = steps.map(|connections| {
         tokio::spawn(async move {
+            let _turn = turn().await;
             let correct = Producer::start(None).await.unwrap();
             let through = hangs_up_after(connections, correct.base()).await;
             let target = Target { patience: Duration::from_secs(1), ..target(&through) };
@@ -231,6 +258,33 @@ async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_mo
     });
     for run in runs {
         run.await.unwrap();
+    }
+}
+
+/// A subscriber that is cut off, with what stands between it and the suite.
+async fn cut_off_after(connections: usize) -> Report {
+    let _turn = turn().await;
+    let subject = Subject {
+        patience: Duration::from_secs(1),
+        quiet: Duration::from_millis(200),
+        deadline: Duration::from_secs(30),
+        ..subject(3)
+    };
+    let listening = Listening::start(&subject).await.unwrap();
+    let through = hangs_up_after(connections, listening.url()).await;
+    let _running = Subscriber::start(&through, None).unwrap();
+    tokio::time::timeout(Duration::from_secs(60), listening.run()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_that_is_cut_off_at_any_step_is_reported_and_granted_nothing_more() {
+    let steps = [1, 2, 3, 4, 5, 6, 7, 8];
+    let runs = steps.map(|connections| tokio::spawn(cut_off_after(connections)));
+    for (connections, run) in steps.into_iter().zip(runs) {
+        let report = run.await.unwrap();
+        assert!(report.granted() < Some(3), "{connections}: {}", report.to_text());
+        let said = report.cut_short.is_some() || report.failed().next().is_some();
+        assert!(said, "{connections}: {}", report.to_text());
     }
 }
 

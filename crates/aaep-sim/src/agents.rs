@@ -333,7 +333,7 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
-    /// Calls a tool that nobody has to be asked about.
+    /// Calls a tool that needs no consent.
     fn look(&mut self, index: usize) {
         let looks = r#"{"tool":"look","summary_normal":"Looking."}"#;
         self.emit(index, EventKind::ToolInvoked, looks, false);

@@ -33,8 +33,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// The invariants of the document, in its order.
 fn invariants() -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/invariants.md");
-    let rows = std::fs::read_to_string(path).unwrap();
+    let rows = include_str!("../../../docs/invariants.md");
     rows.lines()
         .filter_map(|line| line.strip_prefix("| I")?.split_once(" |"))
         .map(|(number, _)| format!("I{number}"))
@@ -49,10 +48,6 @@ fn every_invariant_has_a_mutant_or_a_reason_to_have_none() {
         let mutated = MUTANTS.iter().any(|mutant| mutant.invariant == id);
         let elsewhere = ELSEWHERE.iter().any(|(it, _)| it == id);
         assert!(mutated != elsewhere, "{id}: a mutant {mutated}, a reason for none {elsewhere}");
-    }
-    for mutant in MUTANTS {
-        let known = invariants.iter().any(|id| id == mutant.invariant);
-        assert!(known, "{} is no invariant", mutant.invariant);
     }
 }
 

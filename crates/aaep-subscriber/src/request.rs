@@ -12,7 +12,6 @@ use crate::notification::Agent;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestHandle(u32);
 
-#[cfg(feature = "client")]
 impl RequestHandle {
     pub(crate) fn get(self) -> u32 {
         self.0
@@ -76,7 +75,7 @@ impl Request {
         Duration::from_millis(self.deadline_ms.saturating_sub(now_ms))
     }
 
-    /// How present whoever says yes has to be.
+    /// The presence that a yes requires.
     pub fn needs(&self) -> Presence {
         aaep_types::presence::needed(&self.json)
     }

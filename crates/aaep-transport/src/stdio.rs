@@ -3,7 +3,7 @@
 //! A subscriber starts the producer as a program and speaks with its standard input and output;
 //! standard error is for people. `aaep.subscribe` and `aaep.renegotiate` are requests, whose results are
 //! the answers of the handshake; `aaep.event`, `aaep.reply` and `aaep.close` are notifications.
-//! `aaep.ping` is answered by whoever is asked.
+//! `aaep.ping` is answered by the side that is asked.
 //!
 //! A message arrives byte for byte, but for one thing: line ends between its tokens become spaces, since
 //! a line is a message here.
@@ -334,7 +334,7 @@ impl LineReceiver {
             LineContent::Wrong(why) => return Err(LinkError::Violation(why)),
         };
         if let (Some(text), Some(to)) = (answer, self.answers.upgrade()) {
-            // Whoever does not read the answers misses them.
+            // A peer that does not read the answers misses them.
             let _ = to.try_send(Line { text, written: None });
         }
         match message {

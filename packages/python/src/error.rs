@@ -88,3 +88,12 @@ pub(crate) fn raise(error: &Error) -> PyErr {
         Err(why) => why,
     })
 }
+
+/// The exception for a misuse that the library knows nothing of.
+pub(crate) fn misuse(py: Python<'_>, text: &str) -> PyErr {
+    let class = py.import("aaep._errors").and_then(|errors| errors.getattr("Misuse"));
+    match class.and_then(|class| class.call1((text,))) {
+        Ok(why) => PyErr::from_value(why),
+        Err(why) => why,
+    }
+}

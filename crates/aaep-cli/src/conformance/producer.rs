@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::Format;
 use crate::lines::Plain;
 
-/// Check a producer over HTTP, WebSocket or a Unix socket.
+/// Check a producer over HTTP, WebSocket, gRPC, a Unix socket or stdio.
 ///
 /// It listens as several subscribers, begins sessions, answers, and answers as nobody should. Use it on
 /// what moves no real money.
@@ -22,9 +22,11 @@ A check that did not get what it needs is not exercised, and then the level is n
 Examples:
   aaep conformance producer http://127.0.0.1:8707/aaep/v1 --level 1
   aaep conformance producer unix:/run/user/1000/aaep/aaep-hub.sock --level 3 --start agent
+  aaep conformance producer grpc://127.0.0.1:8708 --control http://127.0.0.1:8707/aaep/v1
+  aaep conformance producer 'stdio:aaep stdio' --control http://127.0.0.1:8707/aaep/v1
   aaep conformance producer http://127.0.0.1:8000 --start sessions --text confirm=\"book a room\" --format html")]
 pub(super) struct ProducerOptions {
-    /// Where events come from: http, https, ws, wss or unix.
+    /// Where events come from: http, https, ws, wss, grpc, grpcs, unix, or stdio: and a command.
     #[arg(value_name = "URL")]
     url: String,
     /// The level to check.
@@ -36,7 +38,8 @@ pub(super) struct ProducerOptions {
     /// How a session is begun.
     #[arg(long, value_enum, default_value_t = How::UserInput)]
     start: How,
-    /// Where sessions are begun and manifests are, if not at URL; http or https.
+    /// Where sessions are begun and manifests are, if not at URL; http or https. Needed for grpc and stdio,
+    /// unless nothing has to be begun.
     #[arg(long, value_name = "URL")]
     control: Option<String>,
     /// The token of somebody who may answer.
@@ -45,6 +48,9 @@ pub(super) struct ProducerOptions {
     /// The token of somebody who may not answer.
     #[arg(long, value_name = "FILE")]
     stranger_token_file: Option<PathBuf>,
+    /// Where that somebody comes in, if not at URL: everybody on a socket is the same user.
+    #[arg(long, value_name = "URL", requires = "stranger_token_file")]
+    stranger_url: Option<String>,
     /// The token of an agent, for --start agent; otherwise a session secret is used.
     #[arg(long, value_name = "FILE")]
     agent_token_file: Option<PathBuf>,
@@ -60,6 +66,10 @@ pub(super) struct ProducerOptions {
     /// Seconds to wait for what should happen.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=600), default_value_t = 10)]
     patience: u64,
+    /// Milliseconds in which nothing has to happen before nothing counts as having happened; a question is
+    /// left without an answer for ten times as long.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(50..=60_000), default_value_t = 400)]
+    quiet: u64,
     /// Believe whatever listens on a loopback address.
     #[arg(long)]
     trust_loopback: bool,
@@ -99,9 +109,11 @@ impl ProducerOptions {
             control: self.control.clone(),
             token: token(&self.token_file)?,
             stranger: token(&self.stranger_token_file)?,
+            stranger_url: self.stranger_url.clone(),
             trust_loopback: self.trust_loopback,
             texts,
             profile: self.profile.as_deref().map(read_profile).transpose()?,
+            quiet: Duration::from_millis(self.quiet),
             patience: Duration::from_secs(self.patience),
             deadline: Duration::from_secs(self.deadline),
             ..Target::new(&self.url, self.level)

@@ -19,9 +19,11 @@ It ends with 0 if the level was granted, 1 if not, and 2 if the run was cut shor
 
 Examples:
   aaep conformance subscriber http://127.0.0.1:8709/aaep/v1 --level 3
-  aaep conformance subscriber http://127.0.0.1:0/aaep/v1 --level 3 -- aaep listen --line {url}")]
+  aaep conformance subscriber http://127.0.0.1:0/aaep/v1 --level 3 -- aaep listen --line {url}
+  aaep conformance subscriber grpc://127.0.0.1:0 -- aaep listen --line {url}
+  aaep conformance subscriber unix:/tmp/suite.sock -- aaep listen --line 'stdio:aaep stdio {url}'")]
 pub(super) struct SubscriberOptions {
-    /// Where the suite listens; port 0 takes a free one. Also unix:PATH.
+    /// Where the suite listens, with http, ws, grpc or unix; port 0 takes a free one.
     #[arg(value_name = "URL")]
     url: String,
     /// The level to check.

@@ -86,7 +86,7 @@ impl Ears {
 }
 
 /// Those that were named, else those on this machine, with what is shown to each: the token that was
-/// given, or that of whoever signed in there.
+/// given, or that of the user who signed in there.
 pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
     let identified = |hub: Hub| {
         let knows = hub.options.token.is_some() || hub.options.identity.is_some();

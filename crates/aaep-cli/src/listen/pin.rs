@@ -80,7 +80,7 @@ impl<W: Write> Shell<'_, W> {
             Some(Typed::Key('\u{8}' | '\u{7f}')) => drop(pin.typed.pop()),
             Some(Typed::Key(key)) if !key.is_control() => {
                 pin.typed.push(key);
-                // Whoever hears what they type hears that they typed, and not what.
+                // People who hear their keys hear that they typed, and not what.
                 let dot = Output::Say(self.talk.pin_dot());
                 self.voices.take(&dot);
             }

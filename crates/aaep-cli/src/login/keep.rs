@@ -31,7 +31,7 @@ pub(crate) fn now_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The same hub with the token of whoever signed in to it, if anybody did, and what they trusted then. The
+/// The same hub with the token of the user who signed in to it, if anybody did, and what they trusted then. The
 /// token is kept fresh as long as the process lives.
 pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     let Some(url) = web_address(&hub.address) else { return Ok(hub) };
@@ -159,7 +159,7 @@ impl TokenRefresher {
 
     /// Shows the new token, so that the streams that began with the old one go on.
     async fn show(&self) {
-        // If nobody is there, whoever connects shows it.
+        // If nobody is there, the next connection shows it.
         let _ = show(&self.login.hub, self.options.clone()).await;
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{conformance, lasting};
+use super::{conformance, keep, kept, lasting, writes};
 
 fn guest(program: &str) -> PathBuf {
     let home = std::env::var_os("AAEP_GUESTS").expect("AAEP_GUESTS names their environment");
@@ -23,11 +23,18 @@ impl Drop for Running {
     }
 }
 
-fn keep(name: &str, text: &str) {
-    if std::env::var("AAEP_REPORTS").is_ok_and(|value| value == "write") {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance");
-        std::fs::write(path.join(format!("{name}.txt")), text).unwrap();
+/// Keeps a report, or finds that one is kept. They are not compared: the producer plays a model that says
+/// what comes to its mind.
+fn look(name: &str, text: &str) {
+    if writes() {
+        return keep(name, text);
     }
+    let path = kept().join(format!("{name}.txt"));
+    assert!(
+        path.is_file(),
+        "no report is kept in {}. Keep it with AAEP_REPORTS=write",
+        path.display()
+    );
 }
 
 #[test]
@@ -66,7 +73,7 @@ fn the_published_producer_is_not_granted_level_2() {
     // Its pretended model asks for consent once at most, so most of level 2 is not exercised.
     assert!(text.contains("failed: malformed:") && text.contains("failed: handshake:"), "{text}");
     assert_ne!(output.status.code(), Some(0), "{text}");
-    keep("published-minimal-producer", &lasting(&text, &url, "aaep-minimal-producer 1.0.0"));
+    look("published-minimal-producer", &lasting(&text, &url, "aaep-minimal-producer 1.0.0"));
 }
 
 #[test]
@@ -83,5 +90,5 @@ fn the_published_listener_is_not_granted_level_3() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_ne!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("failed: handshake:"), "{text}");
-    keep("published-listen", &lasting(&text, &shown, "aaep-listen 1.0.0 (PyPI)"));
+    look("published-listen", &lasting(&text, &shown, "aaep-listen 1.0.0 (PyPI)"));
 }

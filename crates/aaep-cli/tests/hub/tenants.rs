@@ -325,7 +325,7 @@ fn an_agent_that_does_not_listen_keeps_from_no_other_what_people_say() {
                 assert_eq!(heard.last().unwrap()["text"], number.to_string());
             }
         }
-        // If nobody takes it, whoever says it is told.
+        // If nobody takes it, the sender is told.
         look().await;
         for number in 0..3 {
             let said = json!({ "kind": "user_input", "text": "Hello?" }).to_string();

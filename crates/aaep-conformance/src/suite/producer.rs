@@ -1,5 +1,7 @@
 //! Checks of a producer: several listeners at once, honest and hostile.
 
+mod among;
+mod answers;
 mod interactive;
 mod negotiated;
 mod seen;
@@ -7,7 +9,6 @@ mod terms;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use aaep_transport::client::FullResponse;
 use aaep_types::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -17,6 +18,7 @@ use super::report::{Report, Side};
 use super::start::Starter;
 use super::target::{Script, Target};
 use super::wire::{Line, Wire};
+use answers::Answers;
 
 /// Runs every check of the target's level. It ends by the target's deadline, whatever the target does.
 pub async fn run(target: &Target) -> Report {
@@ -41,18 +43,19 @@ async fn every(target: &Target, report: &mut Report) -> Result<(), String> {
     let open = |why: String| format!("no stream of events: {why}");
     let first = wire.listen().await.map_err(open)?;
     let second = wire.listen().await.map_err(open)?;
-    let stranger = match target.stranger.as_deref() {
-        Some(token) => Some(Wire::new(target, Some(token))?.speak().await.map_err(open)?),
+    let stranger = match Wire::of_stranger(target)? {
+        Some(wire) => Some(wire.speak().await.map_err(open)?),
         None => None,
     };
     let mut run =
-        Run { target, wire, starter, first, second, stranger, report, answers: Vec::new() };
+        Run { target, wire, starter, first, second, stranger, report, answers: Answers::default() };
     run.notification().await?;
     if run.target.level >= 2 {
         run.interactive().await?;
     }
     if run.target.level >= 3 {
         run.negotiated().await?;
+        run.compare_answers();
     }
     seen::judge(&run.first.ear.texts(), run.target, run.report);
     Ok(())
@@ -73,8 +76,7 @@ struct Run<'a> {
     second: Line,
     stranger: Option<Line>,
     report: &'a mut Report,
-    /// What replies were answered with, by what they were; nothing where there are no answers.
-    answers: Vec<(&'static str, Option<FullResponse>)>,
+    answers: Answers,
 }
 
 /// A question that waits.
@@ -143,7 +145,20 @@ impl Run<'_> {
     async fn send(&mut self, what: &'static str, reply: &Value) -> Result<(), String> {
         let answer = self.first.say(reply).await;
         let answer = answer.map_err(|error| format!("a reply was not answered: {error}"))?;
-        self.answers.push((what, answer));
+        self.answers.keep(what, &self.first, answer);
+        Ok(())
+    }
+
+    /// The same, by somebody else.
+    async fn say_as(
+        &mut self,
+        what: &'static str,
+        line: &Line,
+        reply: &Value,
+    ) -> Result<(), String> {
+        let answer = line.say(reply).await;
+        let answer = answer.map_err(|error| format!("a reply was not answered: {error}"))?;
+        self.answers.keep(what, line, answer);
         Ok(())
     }
 

@@ -24,10 +24,22 @@ pub use listening::Subscriber;
 pub use subscriber_fault::SubscriberFault;
 use world::World;
 
+use super::catalog::Force;
+use super::report::{CheckOutcome, Report};
+
 /// The token of somebody who may answer.
 pub const OWNER: &str = "reference-owner";
 /// The token of somebody who may not.
 pub const STRANGER: &str = "reference-stranger";
+
+/// Whether a report shows a fault by this check, and does not grant the level that depends on it.
+pub fn is_caught(report: &Report, check: &str) -> bool {
+    report.check(check).is_some_and(|result| {
+        let failed = matches!(result.outcome, CheckOutcome::Failed(_));
+        let should = result.check.force == Force::Should;
+        failed && (should || report.granted() < Some(result.check.level))
+    })
+}
 
 /// A producer that runs until it is dropped.
 #[derive(Debug)]

@@ -114,7 +114,7 @@ impl Report {
              <h2>Claim</h2>\n<p>{claim}</p>\n<h2>Checks</h2>\n\
              <p>{passed} passed, {failed} failed, {skipped} not exercised.</p>\n\
              <table>\n<caption>Every check and what became of it</caption>\n<thead><tr>\
-             <th scope=\"col\">Check</th><th scope=\"col\">Level</th><th scope=\"col\">CheckOutcome</th>\
+             <th scope=\"col\">Check</th><th scope=\"col\">Level</th><th scope=\"col\">Outcome</th>\
              <th scope=\"col\">What holds</th><th scope=\"col\">Rules</th><th scope=\"col\">Found</th>\
              </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</main>\n</body>\n</html>\n",
             whom = self.whom(),

@@ -19,8 +19,9 @@ const PIECES: usize = 40;
 
 pub(super) struct Starter {
     start: Start,
-    /// For requests beside the stream; each session has a connection of its own at a time.
-    client: Arc<HttpClient>,
+    /// For requests beside the stream; each session has a connection of its own at a time. Nothing is said
+    /// to a target that is only waited for.
+    client: Option<Arc<HttpClient>>,
     /// A hub lets nobody take the name of somebody else's agent, so every run has its own.
     agent_id: String,
 }
@@ -44,7 +45,10 @@ impl Starter {
             options.answer = Duration::from_secs(75);
         }
         let agent_id = format!("conformance-{:016x}", RandomState::new().hash_one(0));
-        let client = Arc::new(wire.client_with(options)?);
+        let client = match target.start {
+            Start::Wait => None,
+            _ => Some(Arc::new(wire.client_with(options)?)),
+        };
         Ok(Self { start: target.start.clone(), client, agent_id })
     }
 
@@ -78,7 +82,11 @@ impl Starter {
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
-        post(&self.client, path, body).await
+        post(self.client()?, path, body).await
+    }
+
+    fn client(&self) -> Result<&Arc<HttpClient>, String> {
+        self.client.as_ref().ok_or_else(|| "nothing is said to it".to_owned())
     }
 
     /// Opens a session and goes on with it in a task of its own.
@@ -89,7 +97,7 @@ impl Starter {
         });
         let opened = self.post("agent/sessions", &opening).await?;
         let id = opened["session_id"].as_str().ok_or("a session was opened without an id")?;
-        let puppet = Puppet { client: Arc::clone(&self.client), session: id.to_owned() };
+        let puppet = Puppet { client: Arc::clone(self.client()?), session: id.to_owned() };
         tokio::spawn(async move {
             // What goes wrong here is seen by the checks: the session does not do what it should.
             let _ = puppet.act(script).await;

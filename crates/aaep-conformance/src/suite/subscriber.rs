@@ -6,6 +6,7 @@
 
 mod announcing;
 mod answering;
+mod doors;
 mod serve;
 mod session;
 mod stage;
@@ -60,6 +61,13 @@ pub async fn run(subject: &Subject) -> Report {
 impl Listening {
     /// Listens where the subject says.
     pub async fn start(subject: &Subject) -> Result<Self, String> {
+        let beside = subject.listen.starts_with("http://");
+        if matches!(subject.watch, Watch::Observer) && !beside {
+            return Err(format!(
+                "at {} there is no place for an observer: name a program to run behind --",
+                subject.listen
+            ));
+        }
         let stage = Arc::new(Stage::default());
         let (url, task) = serve::listen(&subject.listen, Arc::clone(&stage)).await?;
         Ok(Self { subject: subject.clone(), stage, url, task })

@@ -7,19 +7,21 @@ use aaep_types::profile::Profile;
 /// A producer, and how it is spoken with.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Its address: `http://127.0.0.1:8707/aaep/v1`, `ws://127.0.0.1:8707/aaep/v1/ws` or
-    /// `unix:/run/user/1000/aaep/aaep-hub.sock`.
+    /// Its address: `http://127.0.0.1:8707/aaep/v1`, `ws://127.0.0.1:8707/aaep/v1/ws`,
+    /// `grpc://127.0.0.1:8708`, `unix:/run/user/1000/aaep/aaep-hub.sock` or `stdio:` and a command.
     pub url: String,
     /// The level to check, 1 to 3.
     pub level: u8,
     /// How a session is begun.
     pub start: Start,
-    /// Where sessions are begun and manifests are, if it is not where events come from.
+    /// Where sessions are begun and manifests are, if it is not where events come from: an HTTP address.
     pub control: Option<String>,
     /// The token of somebody who may answer, if one is needed.
     pub token: Option<String>,
     /// The token of somebody who may not.
     pub stranger: Option<String>,
+    /// Where somebody comes in who may not, if not at `url`: everybody on a socket is the same user.
+    pub stranger_url: Option<String>,
     /// Believe whatever listens on a loopback address.
     pub trust_loopback: bool,
     /// What to say.
@@ -163,6 +165,7 @@ impl Target {
             control: None,
             token: None,
             stranger: None,
+            stranger_url: None,
             trust_loopback: false,
             texts: Texts::default(),
             profile: None,

@@ -1,4 +1,4 @@
-//! How the target is reached: HTTP, WebSocket, Unix socket.
+//! How the target is reached: HTTP, WebSocket, gRPC, Unix socket, stdio.
 //!
 //! Everything above this file speaks of a [`Line`]: what one subscriber hears and says. A transport that
 //! fits `aaep_transport::link::Link` is added as one arm of [`Wire::link`].
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aaep_transport::client::{FullResponse, HttpClient, Options, Token};
 use aaep_transport::link::{Link, Sender};
-use aaep_transport::{link, ws};
+use aaep_transport::{grpc, link, stdio, ws};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -19,6 +19,9 @@ use super::target::Target;
 enum Address {
     Http,
     WebSocket,
+    Grpc,
+    /// A program that is started for each connection.
+    Stdio(String),
     #[cfg(unix)]
     Socket(std::path::PathBuf),
 }
@@ -28,8 +31,8 @@ pub(super) struct Wire {
     address: Address,
     url: String,
     options: Options,
-    /// Requests beside the stream; for a socket, over that socket.
-    base: HttpBase,
+    /// Requests beside the stream; for a socket, over that socket. Not every transport has any.
+    base: Option<HttpBase>,
     patience: Duration,
 }
 
@@ -77,27 +80,43 @@ impl Wire {
         };
         let url = target.url.clone();
         let (address, base) = if url.starts_with("http://") || url.starts_with("https://") {
-            (Address::Http, HttpBase::Url(url.clone()))
-        } else if let Some(rest) = url.strip_prefix("ws") {
+            (Address::Http, Some(HttpBase::Url(url.clone())))
+        } else if url.starts_with("grpc://") || url.starts_with("grpcs://") {
+            (Address::Grpc, None)
+        } else if let Some(command) = url.strip_prefix("stdio:") {
+            (Address::Stdio(command.trim().to_owned()), None)
+        } else if let Some(rest) = url.strip_prefix("ws").filter(|rest| is_web_socket(rest)) {
             let beside = format!("http{}", rest.trim_end_matches('/').trim_end_matches("/ws"));
-            (Address::WebSocket, HttpBase::Url(beside))
+            (Address::WebSocket, Some(HttpBase::Url(beside)))
         } else {
             Self::socket(&url)?
         };
-        let base = target.control.clone().map_or(base, HttpBase::Url);
+        let base = target.control.clone().map(HttpBase::Url).or(base);
         Ok(Self { address, url, options, base, patience: target.patience })
     }
 
     #[cfg(unix)]
-    fn socket(url: &str) -> Result<(Address, HttpBase), String> {
+    fn socket(url: &str) -> Result<(Address, Option<HttpBase>), String> {
         let path = url.strip_prefix("unix:").ok_or_else(|| wrong_address(url))?;
         let path = std::path::PathBuf::from(path.strip_prefix("//").unwrap_or(path));
-        Ok((Address::Socket(path.clone()), HttpBase::Socket(path, "/aaep/v1".into())))
+        let base = HttpBase::Socket(path.clone(), "/aaep/v1".into());
+        Ok((Address::Socket(path), Some(base)))
     }
 
     #[cfg(not(unix))]
-    fn socket(url: &str) -> Result<(Address, HttpBase), String> {
+    fn socket(url: &str) -> Result<(Address, Option<HttpBase>), String> {
         Err(wrong_address(url))
+    }
+
+    /// Somebody else's way to the target, who may not answer; nothing if nobody else is known.
+    pub(super) fn of_stranger(target: &Target) -> Result<Option<Self>, String> {
+        let Some(token) = target.stranger.as_deref() else { return Ok(None) };
+        let elsewhere = target.stranger_url.clone();
+        let there = match elsewhere {
+            Some(url) => Target { url, control: None, ..target.clone() },
+            None => target.clone(),
+        };
+        Self::new(&there, Some(token)).map(Some)
     }
 
     /// Whether it is spoken with by requests and answers.
@@ -105,22 +124,43 @@ impl Wire {
         matches!(self.address, Address::Http)
     }
 
+    /// Whether this text can be said at all: over stdio, what is said is an object inside another one.
+    pub(super) fn can_say(&self, text: &str) -> bool {
+        !matches!(self.address, Address::Stdio(_))
+            || serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+    }
+
     /// Whether one may listen without a handshake.
     fn listens_plainly(&self) -> bool {
         matches!(self.address, Address::Http | Address::WebSocket)
     }
 
-    /// For requests beside the stream.
-    pub(super) fn client(&self) -> Result<HttpClient, String> {
-        self.client_with(self.options.clone())
+    /// For everything that goes over HTTP where events come from.
+    fn client(&self) -> Result<HttpClient, String> {
+        HttpClient::new(&self.url, self.options.clone()).map_err(|error| error.to_string())
     }
 
+    /// For requests beside the stream.
     pub(super) fn client_with(&self, options: Options) -> Result<HttpClient, String> {
-        match &self.base {
+        match self.beside()? {
             HttpBase::Url(url) => HttpClient::new(url, options).map_err(|error| error.to_string()),
             #[cfg(unix)]
             HttpBase::Socket(path, base) => Ok(HttpClient::over_socket(path, base, options)),
         }
+    }
+
+    fn beside(&self) -> Result<&HttpBase, String> {
+        let why = "name the HTTP address where sessions are begun, with --control";
+        self.base.as_ref().ok_or_else(|| why.to_owned())
+    }
+
+    /// The manifest, where the transport has a call of its own for it.
+    pub(super) async fn manifest(&self) -> Option<Vec<u8>> {
+        if !matches!(self.address, Address::Grpc) {
+            return None;
+        }
+        let client = grpc::GrpcClient::connect(&self.url, self.options.clone()).await;
+        client.ok()?.manifest().await.ok().map(Into::into)
     }
 
     pub(super) fn options(&self) -> Options {
@@ -129,7 +169,7 @@ impl Wire {
 
     /// For what lies at the root of the server, such as its manifest.
     pub(super) fn root(&self) -> Result<HttpClient, String> {
-        match &self.base {
+        match self.beside()? {
             HttpBase::Url(url) => {
                 let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
                 let host = rest.split('/').next().unwrap_or(rest);
@@ -161,6 +201,14 @@ impl Wire {
             Address::WebSocket => {
                 let opening = ws::connect(&self.url, negotiated, &self.options, options);
                 opening.await.map_err(|error| error.to_string())
+            }
+            Address::Grpc => {
+                let opening = grpc::connect(&self.url, negotiated, &self.options, options);
+                opening.await.map_err(|error| error.to_string())
+            }
+            Address::Stdio(command) => {
+                let started = stdio::connect(command, &options);
+                started.map_err(|error| format!("the program does not start: {error}"))
             }
             #[cfg(unix)]
             Address::Socket(path) => {
@@ -302,7 +350,12 @@ fn is_answer(message: &Value) -> bool {
 }
 
 fn wrong_address(url: &str) -> String {
-    format!("{url} is no address: it begins with http, https, ws, wss or unix")
+    format!("{url} is no address: it begins with http, https, ws, wss, grpc, grpcs, unix or stdio")
+}
+
+/// Whether this follows `ws` in the address of a WebSocket.
+fn is_web_socket(rest: &str) -> bool {
+    rest.starts_with("://") || rest.starts_with("s://")
 }
 
 /// A request for these terms.
@@ -327,6 +380,14 @@ impl Line {
     /// What a reply names as its subscription.
     pub(super) fn subscription(&self) -> &str {
         self.id.as_deref().unwrap_or("sub_conformance")
+    }
+
+    /// Where what it says goes: each place may answer in its own way.
+    pub(super) fn door(&self) -> &'static str {
+        match &self.mouth {
+            Mouth::Http { replies, .. } => replies,
+            Mouth::Link(_) => "link",
+        }
     }
 
     /// Says something; over HTTP there is an answer to it.

@@ -142,7 +142,7 @@ impl Clients {
         Some((read.principal?, read.expires))
     }
 
-    /// The one principal that a certificate stands for. Whoever could be two is neither.
+    /// The one principal that a certificate stands for. One that fits two stands for neither.
     fn read(&self, own: &CertificateDer<'_>, hash: Fingerprint) -> Option<VerifiedClient> {
         let (_, parsed) = x509_parser::parse_x509_certificate(own).ok()?;
         let names = parsed.subject_alternative_name().ok()?;

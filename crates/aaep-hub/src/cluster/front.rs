@@ -1,4 +1,4 @@
-//! The door of a node: whoever comes is passed on to the hub that owns the shard, here or on another
+//! The door of a node: every connection is passed on to the hub that owns the shard, here or on another
 //! node, byte for byte. TLS and credentials are between the caller and that hub.
 
 use std::net::SocketAddr;

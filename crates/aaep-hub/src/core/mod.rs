@@ -13,6 +13,7 @@ mod mailboxes;
 mod opening;
 mod owed;
 mod place;
+mod processes;
 mod producers;
 mod recover;
 mod streams;
@@ -43,6 +44,9 @@ pub(crate) use frames::Framing;
 pub(crate) use grants::Grant;
 pub(crate) use keys::{KeptAnswer, KeyUse};
 pub(crate) use place::{Occupied, Place};
+#[cfg(test)]
+pub(crate) use processes::Kinship;
+pub(crate) use processes::Processes;
 pub(crate) use recover::{Recovered, RecoveredState as Recalled, recover};
 pub(crate) use streams::{Attached, Taken};
 

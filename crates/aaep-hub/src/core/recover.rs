@@ -16,6 +16,7 @@ use super::agents::{Agents, account};
 use super::grants::{Grant, Grants};
 use super::keys::{KeptAnswer, Keys, REMEMBERED_SECONDS};
 use super::owed::Owed;
+use super::processes::Processes;
 use super::producers::Producers;
 use crate::Fault;
 use crate::access::account_of;
@@ -54,6 +55,15 @@ impl RecoveredState {
             owed: Owed::default(),
             durable: 0,
         }
+    }
+
+    /// With the processes that were kept of the sessions that are open, which are these.
+    pub(crate) fn recall_processes(
+        &mut self,
+        kept: impl Fn(SessionId) -> Processes,
+    ) -> BTreeSet<SessionId> {
+        self.agents.recall_processes(kept);
+        self.agents.sessions.keys().copied().collect()
     }
 }
 

@@ -11,8 +11,8 @@ use aaep_shaping::Terms;
 use aaep_types::{Presence, PresenceWord, ReplyToken, SubscriptionId, presence};
 use tokio::sync::oneshot;
 
-use super::agents::Kinship;
 use super::opening::Opening;
+use super::processes::Kinship;
 use super::{Core, Framing};
 use crate::access::{Access, AuthenticatedPeer};
 use crate::hub::Stopped;
@@ -224,7 +224,7 @@ impl Core {
         Ok(answer)
     }
 
-    /// What was asked for on a subscription that nobody has attached to yet.
+    /// What was asked for on a subscription that has no connection yet.
     pub(crate) fn asked_at_first(
         &self,
         known: &AuthenticatedPeer,
@@ -484,10 +484,9 @@ impl Core {
         message: &SubscriberMessage,
         arrival: &Arrival,
     ) -> Evidence {
-        let development = self.hub.config().development;
-        let judged = !development.own_replies && !development.local_replies;
-        let session = self.producer.engine().session_about(message).filter(|_| judged);
-        let kinship = session.map(|session| self.agents.kinship(session, &arrival.origin));
+        let session = self.producer.engine().session_about(message);
+        let session = session.filter(|_| self.judges_processes());
+        let kinship = session.map(|session| self.agents.kinship(session, arrival));
         let proven = if !arrival.assertion.is_empty() {
             Some(Presence::Passkey)
         } else {

@@ -168,7 +168,7 @@ fn is_request(members: &Members<'_>) -> bool {
     members.text("type").as_deref() == Some("subscription.request")
 }
 
-/// The message, about this subscription; about one that nobody has, if there is none.
+/// The message, about this subscription; about one that does not exist, if there is none.
 fn with_subscription(members: &Members<'_>, id: Option<SubscriptionId>) -> String {
     let id = id.unwrap_or_else(|| SubscriptionId::from_bits(0));
     let mut out = Writer::new();

@@ -12,6 +12,7 @@ mod messages;
 mod operations;
 mod page;
 mod passkeys;
+mod pin;
 mod record;
 mod rejection;
 pub(crate) mod route;
@@ -292,8 +293,12 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> HttpResponse {
         | Route::HandOverId
         | Route::OpenSessions
         | Route::EndSession(_)
-        | Route::EraseUser => Box::pin(admin::answer(hub, call, bytes)).await,
+        | Route::EraseUser
+        | Route::ResetPresence
+        | Route::Deny
+        | Route::Allow => Box::pin(admin::answer(hub, call, bytes)).await,
         Route::Passkeys => passkeys::list(hub, call),
+        Route::Pin => Box::pin(pin::answer(hub, call, bytes)).await,
         Route::Passkey(step) => Box::pin(passkeys::answer(hub, call, step, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
     };

@@ -120,7 +120,7 @@ impl Recorded {
     }
 }
 
-/// Bounds how much is logged of refusals: whoever is refused decides how often.
+/// Bounds how much is logged of refusals: the client that is refused decides how often.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog(Mutex<Window>);
 

@@ -88,7 +88,7 @@ impl Oracle {
                 self.demand(lawful, || format!("request {request}: {before:?}, then {outcome:?}"));
             }
             Fact::Invoked { request } => {
-                // Whoever accepted it may have died before anybody was told; the log says so.
+                // The node that took the answer may have died before it told anybody; the log says so.
                 let yes = |kept: &Kept| matches!(kept.fact, Fact::Resolved { request: of, outcome: RequestEnd::Accepted(_) } if of == request);
                 let accepted = log.as_ref().is_ok_and(|log| log.iter().any(yes));
                 self.demand(accepted, || format!("request {request} runs without a yes"));

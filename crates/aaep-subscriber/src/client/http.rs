@@ -181,7 +181,7 @@ impl Http {
             self.note_date(&answer);
             let unknown = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
             if unknown.contains(&answer.status) {
-                // Whoever has to sign cannot do without the handshake.
+                // A hub that has to sign cannot do without the handshake.
                 if let Some(trust) = &self.hub.trust {
                     trust.judge_signed(&self.hub, None, None).map_err(not_believed)?;
                 }

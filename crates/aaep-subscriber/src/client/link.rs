@@ -18,6 +18,9 @@ use crate::inbox::{Backoff, Connection, InboxInput, Outgoing, Purpose, Subscript
 /// How long a hub may take to answer the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
+/// How long a hub may take to end a conversation after goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+
 /// What became of a connection.
 enum End {
     /// It broke, or was refused: it is tried again.
@@ -92,6 +95,9 @@ async fn listen(
             send = outgoing.recv() => {
                 let Some(send) = send else { return End::Closed };
                 if let Err(end) = carry(shared, &mut sender, send).await {
+                    if matches!(end, End::Closed) {
+                        leave(&mut sender, &mut receiver).await;
+                    }
                     return end;
                 }
             }
@@ -107,11 +113,20 @@ async fn listen(
                         break;
                     }
                 }
-                let _ = sender.close(ws::close::NORMAL, "goodbye").await;
+                leave(&mut sender, &mut receiver).await;
                 return End::Closed;
             }
         }
     }
+}
+
+/// Ends the conversation, and waits until the hub has ended it, too. What was said last, goodbye among it, may
+/// still be on its way, and would be lost with a call of gRPC that is dropped.
+// enforces: H26
+async fn leave(sender: &mut Sender, receiver: &mut Receiver) {
+    let _ = sender.close(ws::close::NORMAL, "goodbye").await;
+    let over = async { while let Ok(Some(_)) = receiver.receive().await {} };
+    let _ = timeout(GOODBYE, over).await;
 }
 
 /// Connects and agrees on a subscription.
@@ -155,6 +170,14 @@ async fn open(hub: &Hub) -> Result<Link, Broken> {
             let connected = timeout(hub.options.connect, connecting).await;
             let connected = connected.map_err(|_| Broken::new("nobody answers at the socket"))?;
             connected.map_err(|error| Broken::new(format!("{}: {error}", path.display())))
+        }
+        #[cfg(windows)]
+        Address::Pipe(path) => {
+            let connecting =
+                aaep_transport::pipe::connect(path, hub.options.trust_loopback, options);
+            let connected = timeout(hub.options.connect, connecting).await;
+            let connected = connected.map_err(|_| Broken::new("nobody answers at the pipe"))?;
+            connected.map_err(|error| Broken::new(format!("{path}: {error}")))
         }
         Address::Http(url) => Err(Broken::new(format!("{url} is no address of this kind"))),
     }
@@ -203,7 +226,6 @@ async fn carry(shared: &Shared, sender: &mut Sender, send: Outgoing) -> Result<(
     });
     sent?;
     if purpose == Purpose::Close {
-        let _ = sender.close(ws::close::NORMAL, "goodbye").await;
         return Err(End::Closed);
     }
     Ok(())

@@ -124,13 +124,12 @@ impl Client {
     /// The user answers a request. While the hub is away, the answer is kept, and sent as long as
     /// the request's time allows.
     pub fn answer(&self, request: RequestHandle, answer: Answer) -> Result<(), InboxError> {
-        self.shared.with(|inbox, now| inbox.answer(request.get(), answer, now))
+        self.shared.with(|inbox, now| inbox.answer(request, answer, now))
     }
 
     /// The user needs more time for a request: this long from now, in whole seconds.
     pub fn more_time(&self, request: RequestHandle, time: Duration) -> Result<(), InboxError> {
-        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        self.shared.with(|inbox, now| inbox.more_time(request.get(), seconds, now))
+        self.shared.with(|inbox, now| inbox.more_time(request, time, now))
     }
 
     /// The user types their PIN, so that a yes to this request counts; what becomes of it is among the
@@ -140,12 +139,12 @@ impl Client {
         request: RequestHandle,
         pin: &aaep_types::presence::Pin<'_>,
     ) -> Result<(), InboxError> {
-        self.shared.with(|inbox, now| inbox.unlock(request.get(), pin, now))
+        self.shared.with(|inbox, now| inbox.unlock(request, pin, now))
     }
 
     /// Whether a PIN that was typed still counts for this request.
     pub fn is_unlocked(&self, request: RequestHandle) -> bool {
-        self.shared.look(|inbox, now| inbox.is_unlocked(request.get(), now))
+        self.shared.look(|inbox, now| inbox.is_unlocked(request, now))
     }
 
     /// The user stops the agent of a session.

@@ -16,6 +16,7 @@ const DEPTH: usize = 64;
 
 /// Where a connection stands with its hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SubscriptionState {
     /// Nothing was asked for yet, or the hub has forgotten it.
     Idle,

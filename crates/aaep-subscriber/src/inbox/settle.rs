@@ -1,6 +1,7 @@
 //! Requests on their way: asked once, answered once, settled as what they are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aaep_types::presence::Pin;
 use aaep_types::{LenientEvent, SessionId};
@@ -11,7 +12,7 @@ use super::requests::{Open, Own, RequestLookup, Sure};
 use super::session::Early;
 use super::{Connection, Inbox, Purpose, Ticket, asked};
 use crate::notification::{Agent, Notification};
-use crate::request::{Asks, Request, RequestOutcome};
+use crate::request::{Asks, Request, RequestHandle, RequestOutcome};
 
 /// By how much a deadline has to change before it counts as another one.
 const SAME_MS: u64 = 250;
@@ -338,8 +339,13 @@ impl Inbox {
     // enforces: C28, T21
     /// The user answers a request. If the hub is away, the answer is kept and sent as long as the
     /// request's time allows.
-    pub fn answer(&mut self, number: u32, answer: Answer, now: u64) -> Result<(), InboxError> {
-        let open = self.waits_for(number)?;
+    pub fn answer(
+        &mut self,
+        request: RequestHandle,
+        answer: Answer,
+        now: u64,
+    ) -> Result<(), InboxError> {
+        let open = self.waits_for(request)?;
         let terms = self.link(open.connection).map(|link| link.terms).unwrap_or_default();
         let may = match open.request.asks {
             Asks::Consent { .. } => terms.confirm,
@@ -349,30 +355,41 @@ impl Inbox {
             return Err(InboxError::MayNotReply);
         }
         reply::check(&answer, &open.request.asks, open.allows)?;
-        if let Some(open) = self.requests.get_mut(number) {
+        if let Some(open) = self.requests.get_mut(request.get()) {
             open.own = Some(Own::new(answer, now));
         }
         self.pass_time(now);
         Ok(())
     }
 
-    /// The user needs more time for a request: so many seconds from now (D32).
-    pub fn more_time(&mut self, number: u32, seconds: u64, now: u64) -> Result<(), InboxError> {
-        let open = self.waits_for(number)?;
+    /// The user needs more time for a request: this long from now, in whole seconds (D32).
+    pub fn more_time(
+        &mut self,
+        request: RequestHandle,
+        time: Duration,
+        now: u64,
+    ) -> Result<(), InboxError> {
+        let open = self.waits_for(request)?;
         let (connection, token) = (open.connection, open.request.reply_token);
         let link = self.link(connection).filter(|link| link.attached);
         if !link.ok_or(InboxError::NotConnected)?.terms.timing {
             return Err(InboxError::NotOffered);
         }
         let head = self.head(connection, now).ok_or(InboxError::NotConnected)?;
+        let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
         let json = reply::more_time(&token, seconds, head);
         self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(InboxError::Busy)
     }
 
     /// The user types their PIN, so that a yes to this request counts. What becomes of it comes as
     /// [`Notification::Presence`].
-    pub fn unlock(&mut self, number: u32, pin: &Pin<'_>, now: u64) -> Result<(), InboxError> {
-        let connection = self.waits_for(number)?.connection;
+    pub fn unlock(
+        &mut self,
+        request: RequestHandle,
+        pin: &Pin<'_>,
+        now: u64,
+    ) -> Result<(), InboxError> {
+        let connection = self.waits_for(request)?.connection;
         let attached = self.link(connection).is_some_and(|link| link.attached);
         let head =
             self.head(connection, now).filter(|_| attached).ok_or(InboxError::NotConnected)?;
@@ -381,8 +398,8 @@ impl Inbox {
     }
 
     /// Whether the user typed their PIN on the connection that a request came by, and it still counts.
-    pub fn is_unlocked(&self, number: u32, now: u64) -> bool {
-        let open = self.requests.get(number);
+    pub fn is_unlocked(&self, request: RequestHandle, now: u64) -> bool {
+        let open = self.requests.get(request.get());
         let link = open.and_then(|open| self.link(open.connection)).filter(|link| link.attached);
         link.is_some_and(|link| now < link.unlocked_until)
     }
@@ -405,8 +422,8 @@ impl Inbox {
     }
 
     /// A request that can still be answered.
-    fn waits_for(&self, number: u32) -> Result<&Open, InboxError> {
-        let open = self.requests.get(number).ok_or(InboxError::NotWaiting)?;
+    fn waits_for(&self, request: RequestHandle) -> Result<&Open, InboxError> {
+        let open = self.requests.get(request.get()).ok_or(InboxError::NotWaiting)?;
         if open.own.is_some() {
             return Err(InboxError::AlreadyAnswered);
         }

@@ -1,5 +1,7 @@
 //! Scenarios in virtual time: what comes in, and what is told and sent.
 
+use std::time::Duration;
+
 use super::*;
 use crate::notification::Silence;
 use crate::request::{Asks, RequestOutcome};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use aaep_transport::client::FullResponse;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use super::answers::ACCEPTED;
 use super::{Ask, Run};
 use crate::suite::ear::{is, is_end};
 use crate::suite::target::Script;
@@ -16,6 +16,9 @@ const LONGEST_WAIT: u64 = 5;
 
 /// How long it is waited for a question to be taken back.
 const PATIENCE_FOR_WITHDRAWAL: Duration = Duration::from_secs(4);
+
+/// A question is left without an answer for so many times the quiet that is waited for elsewhere.
+const WITHHELD: u32 = 10;
 
 /// What is no message.
 const MALFORMED: &[&str] = &[
@@ -30,22 +33,58 @@ const MALFORMED: &[&str] = &[
 impl Run<'_> {
     /// Every check of level 2.
     pub(super) async fn interactive(&mut self) -> Result<(), String> {
-        self.confirmations().await?;
+        let withheld = self.withheld().await?;
+        self.confirmations(withheld.as_ref()).await?;
         self.silence().await?;
         self.withdrawn().await?;
         self.clarification().await?;
+        if let Some(ask) = &withheld {
+            self.still_waits(ask).await?;
+        }
         self.malformed().await?;
         self.compare_answers();
         Ok(())
     }
 
-    async fn confirmations(&mut self) -> Result<(), String> {
-        self.hostile().await?;
+    /// A question that is left without an answer while everything else is tried. A producer that asks one
+    /// thing at a time has to be answered first: then it is judged at once, and nothing is left.
+    async fn withheld(&mut self) -> Result<Option<Ask>, String> {
+        let Some(ask) = self.consent(Script::Confirm).await? else { return Ok(None) };
+        let beside = match self.begin(Script::Tool).await? {
+            Some((session, from)) => self.end_of(&session, from).await.is_some(),
+            None => false,
+        };
+        if beside {
+            return Ok(Some(ask));
+        }
+        self.still_waits(&ask).await?;
+        Ok(None)
+    }
+
+    /// The question still waits, seconds after it was asked.
+    async fn still_waits(&mut self, ask: &Ask) -> Result<(), String> {
+        let until = self.target.quiet * WITHHELD;
+        sleep(until.saturating_sub(ask.began.elapsed())).await;
+        let seconds = ask.began.elapsed().as_secs();
+        let waits = !self.moved(ask);
+        // A question may give up by itself, when its time is up.
+        let over = ask.event["timeout_seconds"].as_u64().is_some_and(|most| most <= seconds);
+        if !over {
+            let why = "It went on seconds after it had asked, without an answer.";
+            self.report.holds("blocking", waits, why);
+        }
+        self.send("rejected", &ask.reply(&self.first, "reject")).await?;
+        self.end_of(&ask.session, ask.after).await;
+        Ok(())
+    }
+
+    async fn confirmations(&mut self, withheld: Option<&Ask>) -> Result<(), String> {
+        self.hostile(withheld).await?;
         let Some(ask) = self.consent(Script::Confirm).await? else { return Ok(()) };
         self.quiet().await;
         self.report.holds("blocking", !self.moved(&ask), "It went on without an answer.");
         let yes = ask.reply(&self.first, "accept");
-        self.send("accepted", &yes).await?;
+        self.send(ACCEPTED, &yes).await?;
         self.send("duplicate", &yes).await?;
         let end = self.end_of(&ask.session, ask.after).await;
         let fine = end.is_some() && self.invoked(&ask) == 1 && self.moved(&ask);
@@ -55,6 +94,8 @@ impl Run<'_> {
             "After a yes, the tool was not invoked, or the session did not end.",
         );
         self.report.holds("duplicate", self.invoked(&ask) <= 1, "The tool was invoked twice.");
+        let why = "The tool that it asked about was invoked before it asked.";
+        self.report.holds("blocking", !self.ran_before(&ask), why);
         let before = self.first.ear.len();
         self.send("replayed", &yes).await?;
         self.quiet().await;
@@ -74,7 +115,7 @@ impl Run<'_> {
     }
 
     /// Replies that must not count, one after the other, while a question waits.
-    async fn hostile(&mut self) -> Result<(), String> {
+    async fn hostile(&mut self, withheld: Option<&Ask>) -> Result<(), String> {
         for what in ["forged", "wrong-kind", "stolen"] {
             if what == "stolen" && self.stranger.is_none() {
                 let why = "It needs the token of somebody who may not answer.";
@@ -85,27 +126,51 @@ impl Run<'_> {
                 self.report.skip(what, "Nothing asked for consent.");
                 continue;
             };
-            match (what, &self.stranger) {
-                ("forged", _) => {
+            match what {
+                "forged" => {
                     let mut reply = ask.reply(&self.first, "accept");
                     reply["reply_token"] = json!("rpl_0123456789abcdef0123456789abcdef");
-                    self.send("forged", &reply).await?;
+                    self.send(what, &reply).await?;
                 }
-                ("wrong-kind", _) => {
-                    self.send("wrong-kind", &ask.answer(&self.first, &json!("accept"))).await?;
+                "wrong-kind" => {
+                    self.send(what, &ask.answer(&self.first, &json!("accept"))).await?;
                 }
-                (_, Some(stranger)) => {
-                    let sent = stranger.say(&ask.reply(stranger, "accept")).await;
-                    sent.map_err(|error| format!("a reply was not answered: {error}"))?;
-                }
-                _ => {}
+                _ => self.steal(&ask).await?,
             }
             self.quiet().await;
-            self.report.holds(what, !self.moved(&ask), "It had an effect.");
+            // A made-up token may be taken for that of any question.
+            let other = withheld.filter(|_| what == "forged");
+            let moved = self.moved(&ask) || other.is_some_and(|other| self.moved(other));
+            self.report.holds(what, !moved, "It had an effect.");
             self.send("rejected", &ask.reply(&self.first, "reject")).await?;
             self.end_of(&ask.session, ask.after).await;
         }
         Ok(())
+    }
+
+    /// Somebody who may not answer says yes.
+    async fn steal(&mut self, ask: &Ask) -> Result<(), String> {
+        let Some(stranger) = &self.stranger else { return Ok(()) };
+        let answer = stranger.say(&ask.reply(stranger, "accept")).await;
+        let answer = answer.map_err(|error| format!("a reply was not answered: {error}"))?;
+        self.answers.keep("stolen", stranger, answer);
+        if stranger.ear.is_over() {
+            let why = "The connection of somebody who may not answer was ended for a reply.";
+            self.report.fail("indistinguishable", why);
+        }
+        Ok(())
+    }
+
+    /// Whether a tool that was invoked after the yes was invoked in that session before the question, too.
+    fn ran_before(&self, ask: &Ask) -> bool {
+        let invoked = |events: Vec<Value>| -> Vec<Value> {
+            let tools = events.into_iter().filter(|event| is(event, "tool.invoked"));
+            tools.map(|event| event["tool"].clone()).collect()
+        };
+        let after = invoked(self.first.ear.of(&ask.session, ask.after));
+        let all = invoked(self.first.ear.of(&ask.session, 0));
+        let before = &all[..all.len().saturating_sub(after.len())];
+        before.iter().any(|tool| after.contains(tool))
     }
 
     /// After these replies it is said that it does not happen, and it does not.
@@ -225,7 +290,7 @@ impl Run<'_> {
     }
 
     async fn malformed(&mut self) -> Result<(), String> {
-        for text in MALFORMED {
+        for text in MALFORMED.iter().filter(|text| self.wire.can_say(text)) {
             match self.first.say_text((*text).to_owned()).await {
                 Ok(None) => self.report.pass("malformed"),
                 Ok(Some(answer)) if answer.status.is_client_error() => {
@@ -243,27 +308,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Every well-formed reply is answered in the same way. `Date` may differ, and so may the id of the
-    /// request, as long as all ids look alike.
-    fn compare_answers(&mut self) {
-        let shape = |answer: &Option<FullResponse>| {
-            let answer = answer.as_ref()?;
-            let mut headers = answer.headers.clone();
-            headers.remove(http::header::DATE);
-            let id = headers.remove("x-request-id").map(|id| id.len());
-            Some((answer.status, headers, id, answer.body.clone()))
-        };
-        let Some((_, usual)) = self.answers.iter().find(|(what, _)| *what == "accepted") else {
-            return;
-        };
-        let usual = shape(usual);
-        for (what, answer) in &self.answers {
-            let same = shape(answer) == usual;
-            let why = format!(
-                "The reply that was {what} is answered in another way than one that counts."
-            );
-            self.report.holds("indistinguishable", same, why);
+    /// Every well-formed reply is answered in the same way, and costs nobody the connection.
+    pub(super) fn compare_answers(&mut self) {
+        if !self.answers.are_enough() {
+            let why = "No reply counted that others could be compared with.";
+            return self.report.skip("indistinguishable", why);
         }
+        self.answers.compare(self.report);
         let why = "The connection of somebody whose replies were ignored was ended.";
         self.report.holds("indistinguishable", !self.first.ear.is_over(), why);
     }

@@ -8,16 +8,14 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 
 use super::terms::beyond;
-use super::{Ask, Run, seen};
+use super::{Run, seen};
 use crate::published;
 use crate::suite::ear::{is, is_critical, is_end};
 use crate::suite::target::Script;
-use crate::suite::wire::{Asked, Line, Wire, request, widest};
+use crate::suite::wire::{Asked, Line, request, widest};
 
 /// Events a second that a slow listener asks for.
 const RATE: u32 = 8;
-/// How late a critical event may reach somebody whose terms are tight.
-const AT_ONCE: Duration = Duration::from_millis(1500);
 /// Messages of this many bytes work (§8.3).
 const LONG: usize = 64 * 1024;
 /// Nobody has to take so many.
@@ -28,14 +26,14 @@ const SLOW: usize = 3;
 const MANIFEST: &str = ".well-known/aaep-manifest.json";
 
 /// Subscriptions with different terms that hear the same.
-struct Several {
-    wide: Line,
+pub(super) struct Several {
+    pub(super) wide: Line,
     /// Sessions that began before it are not judged by it.
     since: usize,
-    slow: Line,
-    whole: Line,
-    without_tools: Line,
-    mute: Line,
+    pub(super) slow: Line,
+    pub(super) whole: Line,
+    pub(super) without_tools: Line,
+    pub(super) mute: Line,
 }
 
 impl Run<'_> {
@@ -236,9 +234,13 @@ impl Run<'_> {
         }
     }
 
-    // covers both ways of finding it: the well-known path, and the address in the answer.
+    // Every way of finding it: a call of the transport, the well-known path, the address in the answer.
     async fn manifest(&mut self, line: &Line) {
-        let found = match self.fetch(MANIFEST).await {
+        let found = match self.wire.manifest().await {
+            Some(found) => Some(found),
+            None => self.fetch(MANIFEST).await,
+        };
+        let found = match found {
             Some(found) => Some(found),
             None => {
                 let named =
@@ -354,98 +356,6 @@ impl Run<'_> {
             let leaks = more.iter().any(other);
             self.report.holds("filters", !leaks, "An event came that was not included.");
         }
-    }
-
-    /// One question, and replies of subscriptions that may and may not answer it.
-    async fn among_subscriptions(
-        &mut self,
-        lines: &Several,
-        closed: Option<&Line>,
-    ) -> Result<(), String> {
-        // The slow one is over its budget when the question comes.
-        let mut before = Vec::new();
-        for script in [Script::Tool, Script::Tool, Script::Tool, Script::Flood] {
-            before.extend(self.begin(script).await?);
-        }
-        let Some(ask) = self.ask(Script::Confirm, "awaiting.confirmation").await? else {
-            return Ok(());
-        };
-        self.everybody_is_asked(&ask, lines).await;
-        let said = lines.mute.say(&ask.reply(&lines.mute, "accept")).await;
-        self.without_effect("reply-support", &ask, said.map(drop)).await?;
-        let mut reply = ask.reply(&lines.wide, "accept");
-        reply["subscription_id"] = json!("sub_0123456789abcdef0123456789abcdef");
-        let said = lines.wide.say(&reply).await;
-        self.without_effect("wrong-subscription", &ask, said.map(drop)).await?;
-        if let Some(closed) = closed {
-            let said = lines.wide.say(&ask.reply(closed, "accept")).await;
-            self.without_effect("closed", &ask, said.map(drop)).await?;
-        }
-        self.borrowed(&ask, &lines.wide).await?;
-        let (yes, also, no) = (
-            ask.reply(&lines.wide, "accept"),
-            ask.reply(&lines.slow, "accept"),
-            ask.reply(&lines.whole, "reject"),
-        );
-        let (one, two, three) =
-            tokio::join!(lines.wide.say(&yes), lines.slow.say(&also), lines.whole.say(&no));
-        one.and(two).and(three).map_err(|why| format!("replies at once: {why}"))?;
-        let end = self.end_of(&ask.session, ask.after).await;
-        let once = end.is_some() && self.invoked(&ask) <= 1 && self.moved(&ask);
-        let why = "Of the replies of three subscriptions, not exactly one counted.";
-        self.report.holds("racing", once, why);
-        for (session, from) in before {
-            self.end_of(&session, from).await;
-        }
-        Ok(())
-    }
-
-    async fn everybody_is_asked(&mut self, ask: &Ask, lines: &Several) {
-        let token = ask.event["reply_token"].clone();
-        let same = |event: &Value| event["reply_token"] == token;
-        let all = [&lines.wide, &lines.slow, &lines.whole, &lines.without_tools, &lines.mute];
-        for line in all {
-            let heard = line.ear.wait_at(0, self.target.patience, same).await;
-            match heard {
-                None => self.report.fail("critical", "A subscription did not hear a question."),
-                Some((_, _, at)) => {
-                    let late = at.saturating_duration_since(ask.began) > AT_ONCE;
-                    let why = "A question waited behind what is less important.";
-                    self.report.holds("critical", !late, why);
-                }
-            }
-        }
-    }
-
-    async fn without_effect(
-        &mut self,
-        check: &'static str,
-        ask: &Ask,
-        said: Result<(), String>,
-    ) -> Result<(), String> {
-        said.map_err(|why| format!("a reply was not taken: {why}"))?;
-        self.quiet().await;
-        self.report.holds(check, !self.moved(ask), "It had an effect.");
-        Ok(())
-    }
-
-    /// Somebody who may not answer names the subscription of somebody who may.
-    async fn borrowed(&mut self, ask: &Ask, owner: &Line) -> Result<(), String> {
-        let Some(token) = self.target.stranger.as_deref() else {
-            let why = "It needs the token of somebody who may not answer.";
-            self.report.skip("borrowed", why);
-            return Ok(());
-        };
-        let wire = Wire::new(self.target, Some(token))?;
-        let reply = ask.reply(owner, "accept");
-        let said = match wire.subscribe(&widest()).await {
-            Asked::Accepted(line) => line.say(&reply).await.map(drop),
-            _ => match &self.stranger {
-                Some(stranger) => stranger.say(&reply).await.map(drop),
-                None => return Ok(()),
-            },
-        };
-        self.without_effect("borrowed", ask, said).await
     }
 
     async fn renegotiated(&mut self, lines: &Several) -> Result<(), String> {

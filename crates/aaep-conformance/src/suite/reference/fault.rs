@@ -5,6 +5,12 @@
 pub enum ProducerFault {
     /// Goes on while the answer is withheld.
     RunsBeforeTheAnswer,
+    /// Goes on three seconds after the question, without an answer.
+    RunsAfterAWhile,
+    /// Runs before it asks, and again after a yes, and says each time that it cannot be undone.
+    RunsBeforeAsking,
+    /// Runs before it asks, and says only after a yes that it cannot be undone.
+    RunsBeforeAskingUnflagged,
     /// Takes every yes for a no.
     RefusesEverything,
     /// Ends after a yes without the tool.
@@ -39,6 +45,12 @@ pub enum ProducerFault {
     TellsUsedTokens,
     /// Marks ignored replies in a header.
     HeaderTellsIgnored,
+    /// Answers 403 to who may not answer.
+    TellsStrangers,
+    /// Answers 404 to a reply for a subscription that it does not know.
+    TellsUnknownSubscriptions,
+    /// Answers 409 to a reply on a subscription that cannot reply.
+    TellsMute,
     /// Lets a later reply change the decision.
     LastWins,
     /// Runs twice when two say yes.
@@ -157,11 +169,11 @@ pub enum ProducerFault {
     CriticalWaits,
     /// Takes a reply on a subscription that cannot reply.
     TakesFromMute,
-    /// Takes a reply for a subscription that nobody has.
+    /// Takes a reply for a subscription that does not exist.
     TakesUnknownSubscription,
     /// Takes a reply for a subscription that was closed.
     TakesFromClosed,
-    /// Takes whoever names a subscription for its owner.
+    /// Takes any sender that names a subscription for its owner.
     TakesBorrowed,
     /// Counts one reply for each subscription.
     EachSubscriptionCounts,
@@ -193,6 +205,9 @@ impl ProducerFault {
     /// All of them, each with the check that catches it.
     pub const ALL: &[(ProducerFault, &str)] = &[
         (ProducerFault::RunsBeforeTheAnswer, "blocking"),
+        (ProducerFault::RunsAfterAWhile, "blocking"),
+        (ProducerFault::RunsBeforeAsking, "consent"),
+        (ProducerFault::RunsBeforeAskingUnflagged, "blocking"),
         (ProducerFault::RefusesEverything, "accept"),
         (ProducerFault::NeverRunsAfterYes, "accept"),
         (ProducerFault::RunsAfterNo, "reject"),
@@ -210,6 +225,9 @@ impl ProducerFault {
         (ProducerFault::TellsUnknownTokens, "indistinguishable"),
         (ProducerFault::TellsUsedTokens, "indistinguishable"),
         (ProducerFault::HeaderTellsIgnored, "indistinguishable"),
+        (ProducerFault::TellsStrangers, "indistinguishable"),
+        (ProducerFault::TellsUnknownSubscriptions, "indistinguishable"),
+        (ProducerFault::TellsMute, "indistinguishable"),
         (ProducerFault::LastWins, "first-wins"),
         (ProducerFault::RaceRunsTwice, "first-wins"),
         (ProducerFault::TakesMisfit, "clarification"),
@@ -224,9 +242,9 @@ impl ProducerFault {
         (ProducerFault::BadEventId, "messages"),
         (ProducerFault::WrongContext, "messages"),
         (ProducerFault::ExtraMember, "messages"),
-        (ProducerFault::NoCategory, "messages"),
-        (ProducerFault::NoCancelledBy, "messages"),
-        (ProducerFault::EmptyProgress, "messages"),
+        (ProducerFault::NoCategory, "errors"),
+        (ProducerFault::NoCancelledBy, "cancellations"),
+        (ProducerFault::EmptyProgress, "progress"),
         (ProducerFault::SameEventId, "identifiers"),
         (ProducerFault::ClockGoesBack, "time"),
         (ProducerFault::SkipsNumbers, "numbers"),
@@ -285,4 +303,14 @@ impl ProducerFault {
         (ProducerFault::NoFrameIds, "resume"),
         (ProducerFault::ForgetsWhoComesBack, "resume"),
     ];
+
+    /// The lowest level of a run in which it shows, where that is not the level of the check.
+    pub fn shows_at(self) -> Option<u8> {
+        match self {
+            // Nothing is asked at level 1.
+            Self::NoUrgency => Some(2),
+            Self::TellsUnknownSubscriptions | Self::TellsMute => Some(3),
+            _ => None,
+        }
+    }
 }

@@ -122,8 +122,8 @@ pub(super) struct Shaper {
     filled: Instant,
     critical: VecDeque<Value>,
     others: VecDeque<Value>,
-    /// Text that waits for its boundary, by output.
-    open: HashMap<String, Value>,
+    /// Text that waits for its boundary, by session and output.
+    open: HashMap<(String, String), Value>,
     /// An event that comes after the next one, for a fault.
     swapped: Option<Value>,
 }
@@ -175,7 +175,8 @@ impl Shaper {
 
     /// Text waits for a boundary, and is merged with what waits already.
     fn text(&mut self, event: Value) {
-        let output = event["output_id"].as_str().unwrap_or_default().to_owned();
+        let part = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        let output = (part("session_id"), part("output_id"));
         let merged = match self.open.remove(&output) {
             Some(before) => self.merge(before, event),
             None => event,
@@ -229,7 +230,8 @@ impl Shaper {
 
     /// How long what waits has to wait, if anything does.
     pub(super) fn pause(&self) -> Option<Duration> {
-        let rate = self.terms.rate()?;
+        // For a fault, nothing at all may be agreed on.
+        let rate = self.terms.rate().filter(|rate| *rate > 0.0)?;
         let missing = (1.0 - self.tokens).max(0.0) / rate;
         (!self.others.is_empty()).then(|| Duration::from_secs_f64(missing + 0.002))
     }

@@ -114,9 +114,18 @@ fn respond(request: &Request, world: &Arc<World>) -> String {
             _ => "400 Bad Request",
         });
     }
+    if stranger && world.fault == Some(ProducerFault::TellsStrangers) {
+        return empty("403 Forbidden");
+    }
     let named = message["subscription_id"].as_str().unwrap_or_default();
     if on_replies && !world.may_name(named, stranger) {
-        return empty("204 No Content");
+        return empty(match world.fault {
+            Some(ProducerFault::TellsUnknownSubscriptions) if !world.knows(named) => {
+                "404 Not Found"
+            }
+            Some(ProducerFault::TellsMute) if world.is_mute(named) => "409 Conflict",
+            _ => "204 No Content",
+        });
     }
     let stranger = stranger && world.fault != Some(ProducerFault::TakesBorrowed);
     let (known, counted) = world.reply(&message, stranger);

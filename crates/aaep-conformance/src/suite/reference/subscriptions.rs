@@ -145,6 +145,18 @@ impl World {
         let own = listener.stranger == stranger || self.is(ProducerFault::TakesBorrowed);
         open && able && own
     }
+
+    /// Whether somebody ever had this subscription.
+    pub(super) fn knows(&self, id: &str) -> bool {
+        self.lock().listeners.iter().any(|it| it.id.as_deref() == Some(id))
+    }
+
+    /// Whether this is a subscription that cannot reply.
+    pub(super) fn is_mute(&self, id: &str) -> bool {
+        let state = self.lock();
+        let found = state.listeners.iter().find(|it| it.id.as_deref() == Some(id));
+        found.is_some_and(|listener| !listener.terms.may_reply())
+    }
 }
 
 const JSON: &str = "content-type: application/json\r\n";

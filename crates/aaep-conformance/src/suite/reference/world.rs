@@ -20,6 +20,12 @@ const QUEUE: usize = 4096;
 /// Pieces of text in a flood.
 const PIECES: usize = 60;
 
+/// How long a fault waits for a second reply, on a busy machine too.
+const BOTH: Duration = Duration::from_millis(400);
+
+/// Seconds after which a fault goes on without an answer.
+const LONG: u64 = 3;
+
 /// What is kept for those who come back.
 const KEPT: usize = 512;
 
@@ -437,7 +443,7 @@ impl World {
                     | ProducerFault::EachSubscriptionCounts
             )
         ) {
-            tokio::time::sleep(Duration::from_millis(150)).await;
+            tokio::time::sleep(BOTH).await;
             replies.extend(std::iter::from_fn(|| woken.try_recv().ok()));
         }
         if let Some(pending) = lock(&self.state).pending.get_mut(token) {
@@ -448,6 +454,13 @@ impl World {
 
     async fn transfer(&self, session: &Session, text: &str) {
         let seconds = if text.contains("1 second") { 1 } else { 300 };
+        if matches!(
+            self.fault,
+            Some(ProducerFault::RunsBeforeAsking | ProducerFault::RunsBeforeAskingUnflagged)
+        ) {
+            let flagged = self.is(ProducerFault::RunsBeforeAsking);
+            self.run_tool_named(session, "transfer", flagged);
+        }
         let (token, mut woken) = self.issue(session, true);
         self.enter(session, "awaiting_input", "Waiting for an answer.");
         let default = if self.is(ProducerFault::DefaultAccept) { "accept" } else { "reject" };
@@ -463,6 +476,16 @@ impl World {
         );
         if self.is(ProducerFault::RunsBeforeTheAnswer) {
             return self.run_tool(session);
+        }
+        if self.is(ProducerFault::RunsAfterAWhile) && seconds > LONG {
+            // As long as nobody answers.
+            let early = tokio::time::timeout(Duration::from_secs(LONG), woken.recv()).await;
+            return match early.ok().flatten() {
+                Some(reply) if reply["decision"] == "reject" => {
+                    self.enter(session, "thinking", "It is not done: the answer was no.");
+                }
+                _ => self.run_tool(session),
+            };
         }
         if text.contains("take it back") {
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -482,8 +505,14 @@ impl World {
             let plain = reply["modified_action"].is_null() || self.is(ProducerFault::TakesModified);
             plain && (reply["decision"] == "accept" || reply["type"] == "clarification.reply")
         };
-        let deciding =
-            if self.is(ProducerFault::LastWins) { replies.last() } else { replies.first() };
+        let deciding = match self.fault {
+            Some(ProducerFault::LastWins) => replies.last(),
+            // Whichever comes first, each yes counts.
+            Some(ProducerFault::EachSubscriptionCounts) => {
+                replies.iter().find(|reply| says_yes(reply)).or(replies.first())
+            }
+            _ => replies.first(),
+        };
         let yes = match deciding {
             Some(reply) => {
                 (says_yes(reply) || self.is(ProducerFault::RunsAfterNo))

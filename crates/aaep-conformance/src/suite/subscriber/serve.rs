@@ -1,14 +1,15 @@
-//! The doors of the stage: HTTP and a Unix socket, and the observer's interface beside them.
+//! The doors of the stage: HTTP with the observer's interface beside it, and a Unix socket.
 
 use std::io;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use super::doors;
 use super::stage::{Out, Shared};
 use crate::suite::http::{self, Request, STREAM, answer};
 
@@ -28,9 +29,16 @@ pub(super) async fn listen(
     if let Some(path) = address.strip_prefix("unix:") {
         return socket(path.strip_prefix("//").unwrap_or(path), stage);
     }
+    if let Some(rest) = address.strip_prefix("ws://") {
+        return doors::web_socket(rest, stage).await;
+    }
+    if let Some(rest) = address.strip_prefix("grpc://") {
+        return doors::grpc(rest, stage).await;
+    }
     let rest = address.strip_prefix("http://").ok_or_else(|| {
         format!(
-            "{address} is no address to listen at: name http://127.0.0.1:PORT/PATH or unix:PATH"
+            "{address} is no address to listen at: name http://127.0.0.1:PORT/PATH, \
+             ws://127.0.0.1:PORT/PATH, grpc://127.0.0.1:PORT or unix:PATH"
         )
     })?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, "aaep/v1"));
@@ -65,48 +73,10 @@ fn socket(path: &str, stage: Shared) -> Result<(String, JoinHandle<()>), String>
             let peer = Peer::unix(Credentials { uid, gid, pid });
             let (reader, writer) = stream.into_split();
             let link = Link::framed(reader, writer, peer, &Options::default());
-            tokio::spawn(messages(link, stage.clone()));
+            tokio::spawn(doors::messages(link, stage.clone(), true));
         }
     });
     Ok((format!("unix:{path}"), task))
-}
-
-/// One connection that carries messages both ways.
-#[cfg(unix)]
-async fn messages(link: aaep_transport::link::Link, stage: Shared) {
-    let (mut sender, mut receiver) = link.split();
-    let mut heard = None;
-    loop {
-        let next = async {
-            match &mut heard {
-                Some(heard) => tokio::sync::mpsc::Receiver::recv(heard).await,
-                None => std::future::pending().await,
-            }
-        };
-        let sent = tokio::select! {
-            out = next => match out {
-                Some(Out::Message(text, _)) => sender.send(text).await,
-                Some(Out::End) | None => return,
-            },
-            message = receiver.receive() => {
-                let Ok(Some(text)) = message else { return };
-                let value: Value = serde_json::from_str(text.as_str()).unwrap_or_default();
-                if value["type"] == "subscription.request" {
-                    let accepted = stage.subscribe(value);
-                    heard = accepted["subscription_id"].as_str().and_then(|id| stage.attach(Some(id)));
-                    sender.send(accepted.to_string()).await
-                } else {
-                    match stage.take(value) {
-                        Some(answer) => sender.send(answer.to_string()).await,
-                        None => Ok(()),
-                    }
-                }
-            }
-        };
-        if sent.is_err() {
-            return;
-        }
-    }
 }
 
 async fn connection(stream: TcpStream, stage: Shared, base: String) {
@@ -174,12 +144,7 @@ async fn respond(request: &Request, stage: &Shared, base: &str) -> String {
         };
     }
     if request.asks("GET", "/.well-known/aaep-manifest.json") {
-        let manifest = json!({
-            "@context": "https://aaep-protocol.org/context/v1", "type": "aaep:producer.manifest",
-            "agent_id": "aaep-conformance", "aaep_versions_supported": ["1.0.0"],
-            "conformance_levels_supported": [1, 2, 3], "transports_supported": ["sse"],
-        });
-        return answer("200 OK", JSON, &manifest.to_string());
+        return answer("200 OK", JSON, &doors::manifest());
     }
     answer("404 Not Found", JSON, "")
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// A subscriber.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Where the suite listens for it: `http://127.0.0.1:8709/aaep/v1` or `unix:/path/of/a.sock`. Port 0
-    /// takes a free one.
+    /// Where the suite listens for it: `http://127.0.0.1:8709/aaep/v1`, `ws://127.0.0.1:8709/aaep/v1/ws`,
+    /// `grpc://127.0.0.1:8709` or `unix:/path/of/a.sock`. Port 0 takes a free one.
     pub listen: String,
     /// The level to check, 1 to 3.
     pub level: u8,
@@ -24,7 +24,7 @@ pub struct Subject {
 #[derive(Clone, Debug)]
 pub enum Watch {
     /// It, or a program beside it, speaks the observer protocol: what is announced is posted to
-    /// `observer`, what the person does is read there.
+    /// `observer`, what the person does is read there. It needs HTTP.
     Observer,
     /// The suite runs it. `{url}` in the arguments is where it listens; what it prints is its transcript,
     /// and what the person does is typed.
