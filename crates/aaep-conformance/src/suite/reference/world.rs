@@ -21,7 +21,7 @@ const QUEUE: usize = 4096;
 const PIECES: usize = 60;
 
 /// How long a fault waits for a second reply, on a busy machine too.
-const BOTH: Duration = Duration::from_millis(400);
+const BOTH: Duration = Duration::from_secs(1);
 
 /// Seconds after which a fault goes on without an answer.
 const LONG: u64 = 3;
