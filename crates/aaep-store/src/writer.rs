@@ -454,12 +454,17 @@ impl Work {
             log.keep(&waiting[..self.offered])?;
             self.in_log += std::mem::take(&mut self.offered);
         }
-        Ok(())
+        // Only now: what follows from an old copy may be in several entries.
+        log.note()
     }
 
     fn try_commit(&mut self) -> Result<u64, Fault> {
         self.keep_in_log()?;
-        self.journal.keep(&self.waiting)?;
+        match self.journal.keep(&self.waiting) {
+            // Another node's disk may have room: the copy is made anew there.
+            Err(Fault::Full) if self.log.is_some() => return Err(Fault::CopyFull),
+            kept => kept?,
+        }
         let position = self.journal.position();
         if let Some(head) = &mut self.head {
             // Before the report: an old copy must not forget what was announced as durable.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use aaep_store::contract::batch;
 use aaep_store::log::{
-    Appended, CannotRead, Log, LogStorage, MemoryFault, MemoryStore, ShardKeeper, ShardLog,
-    SqliteLog, Unavailable, contract, copy,
+    Appended, CannotRead, CopyOfLog, Log, LogStorage, MemoryFault, MemoryStore, ShardKeeper,
+    ShardLog, SqliteLog, Unavailable, contract,
 };
 use aaep_store::{
     ChainKey, Fault, Journal, JournalWriter, KeptCall, Note, Options, Report, Sqlite, Unit,
@@ -57,10 +57,12 @@ fn a_changed_record_is_damage_with_its_place() {
 
 /// A node that owns a shard: the thread of its journal, and the numbers that were reported durable.
 fn node(store: &MemoryStore, name: &str, place: &Place) -> (JournalWriter, Receiver<Report>) {
-    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
+    let journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
+    let mut copy = CopyOfLog::new(journal).unwrap();
     let log = ShardLog::new(store.storage("s"), "s", name, ChainKey::new(&[7; 32]));
-    let each = |entry| copy(&entry, &mut journal);
+    let each = |entry| copy.take(&entry);
     let keeper = ShardKeeper::take_over(log, 5, Duration::from_secs(5), each).unwrap();
+    let journal = copy.finish().unwrap();
     let (sender, reports) = channel();
     let report = move |report| {
         let _ = sender.send(report);

@@ -12,8 +12,11 @@ mod skipped;
 #[path = "../hub/support/mod.rs"]
 mod support;
 
+mod old_copy;
+mod sick;
+
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,7 +40,7 @@ impl Shared {
         let bytes: Vec<u8> = (0..64).collect();
         std::fs::write(&key, bytes).unwrap();
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let ports: Vec<u16> = (0..3).map(|_| postgres::free_port()).collect();
+        let ports: Vec<u16> = (0..6).map(|_| postgres::free_port()).collect();
         let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         let (hosts, ports) = (hosts.join(","), std::sync::Mutex::new(ports));
         Self { store, key, ports, hosts, _place: place }
@@ -45,16 +48,26 @@ impl Shared {
 
     fn setup(&self) -> (Setup, String) {
         let address = format!("127.0.0.1:{}", postgres::free_port());
-        let key = self.key.to_str().unwrap();
+        let own = format!("http://{address}/aaep/v1");
+        (self.setup_with(&address, &self.key), own)
+    }
+
+    /// A node whose own hub listens here while it owns the log, with this key.
+    fn setup_with(&self, address: &str, key: &Path) -> Setup {
+        let key = key.to_str().unwrap();
         let port = self.ports.lock().unwrap().pop().unwrap_or_default();
         let listen = format!("127.0.0.1:{port}");
-        let own = ["--cluster-key", key, "--cluster-address", &address];
+        let own = ["--cluster-key", key, "--cluster-address", address];
         let arguments = [&["--listen", &listen, "--cluster", &self.store][..], &own[..]].concat();
-        let setup = Setup::durable()
+        Setup::durable()
             .set("AAEP_DEVELOPMENT__OWN_REPLIES", "false")
             .set("AAEP_ALLOWED_HOSTS", &self.hosts)
-            .arguments(&arguments);
-        (setup, format!("http://{address}/aaep/v1"))
+            .arguments(&arguments)
+    }
+
+    /// A node with this address that never owned anything, in a directory of its own.
+    fn named(&self, address: &str) -> Arc<Hub> {
+        Hub::start(self.setup_with(address, &self.key))
     }
 
     /// A node, and where its own hub is while it owns the log.

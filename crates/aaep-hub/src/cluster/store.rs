@@ -109,6 +109,13 @@ impl Leases for Held {
         }
     }
 
+    fn holder(&mut self, shard: &str) -> Result<Option<String>, Unavailable> {
+        match self {
+            Self::Postgres(leases) => leases.holder(shard),
+            Self::JetStream(leases) => leases.holder(shard),
+        }
+    }
+
     fn give_back(&mut self, lease: &Lease) -> Result<(), LeaseRefused> {
         match self {
             Self::Postgres(leases) => leases.give_back(lease),

@@ -237,6 +237,18 @@ pub fn decode(
     Ok((entry, head))
 }
 
+/// The link of an entry that a holder of the key wrote for this place. Whether it follows from the one
+/// before is not looked at.
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // only nodes with a disk note anything
+pub(super) fn link_of(key: &ChainKey, place: u64, bytes: &[u8]) -> Option<ChainHash> {
+    let (sealed, seal) = bytes.split_at(bytes.len().checked_sub(32)?);
+    let mut reader = Reader(sealed);
+    let known = reader.array() == Some(*MAGIC) && reader.byte() == Some(FORMAT);
+    let (entry, before) = fields(&mut reader).filter(|_| known && reader.0.is_empty())?;
+    let link = key.link(&before, entry.at, sealed);
+    (entry.place == place && link[..] == *seal).then_some(link)
+}
+
 fn fields(reader: &mut Reader<'_>) -> Option<(LogEntry, ChainHash)> {
     let (place, epoch) = (reader.number()?, reader.number()?);
     let at = i64::from_le_bytes(reader.array()?);
@@ -371,6 +383,18 @@ mod tests {
         assert!(out_of_force(&heads[3], 1, units()), "after the release");
         let other = ChainHead { node: "b".into(), ..heads[1].clone() };
         assert!(out_of_force(&other, 1, units()), "another node's epoch");
+    }
+
+    #[test]
+    fn one_entry_alone_gives_its_link_if_it_is_sealed_and_at_its_place() {
+        let (log, heads) = log();
+        for (place, bytes) in (1..).zip(&log) {
+            assert_eq!(link_of(&key(), place, bytes), Some(heads[place as usize].hash));
+            assert_eq!(link_of(&key(), place + 1, bytes), None);
+            assert_eq!(link_of(&ChainKey::new(&[8; 32]), place, bytes), None);
+            assert_eq!(link_of(&key(), place, &bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(link_of(&key(), 1, b"hello"), None);
     }
 
     #[test]

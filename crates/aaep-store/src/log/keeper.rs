@@ -1,12 +1,14 @@
 //! Carries out what an [`Owner`] asks for: takes a shard over, and keeps units in its log.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::owner::{Owner, OwnerAction, OwnerEvent};
 use super::storage::{LogStorage, Unavailable};
 use super::{CannotRead, Log as _, LogEntry, ShardLog};
+use crate::head::Head;
 use crate::journal::Fault;
 use crate::unit::Unit;
 
@@ -43,6 +45,9 @@ pub trait UnitLog: Send + fmt::Debug {
     /// same units are offered again, and no others. After [`Fault::Fenced`] nothing is ever kept again.
     fn keep(&mut self, units: &[Unit]) -> Result<(), Fault>;
 
+    /// Notes outside of the store how far the log is. What the last units mean is durable by then.
+    fn note(&mut self) -> Result<(), Fault>;
+
     /// Says in the log that its owner is done with it.
     fn release(&mut self);
 }
@@ -56,7 +61,13 @@ pub struct ShardKeeper<P> {
     log: ShardLog<P>,
     /// What the owner asks for and was not done yet.
     todo: Vec<OwnerAction>,
+    /// Where this node notes how far the log is.
+    head: Option<SharedHead>,
 }
+
+/// The note of how far a log is, which a node keeps while it owns the log and while it watches another
+/// own it.
+pub type SharedHead = Arc<Mutex<Head>>;
 
 impl<P: LogStorage> ShardKeeper<P> {
     /// Takes a shard over: reads its log to the end, handing every entry to `each` in order, and claims
@@ -69,7 +80,7 @@ impl<P: LogStorage> ShardKeeper<P> {
         mut each: impl FnMut(LogEntry) -> Result<(), Fault>,
     ) -> Result<Self, CannotOwn> {
         let end = Instant::now() + patience;
-        let mut keeper = Self { owner: Owner::default(), log, todo: Vec::new() };
+        let mut keeper = Self { owner: Owner::default(), log, todo: Vec::new(), head: None };
         keeper.handle(OwnerEvent::LeaseTaken);
         loop {
             let event = match keeper.todo.pop() {
@@ -103,6 +114,16 @@ impl<P: LogStorage> ShardKeeper<P> {
             };
             keeper.handle(event);
         }
+    }
+
+    /// From now on how far the log is gets noted here.
+    pub fn note_in(&mut self, head: SharedHead) {
+        self.head = Some(head);
+    }
+
+    /// The log, as far as this node knows it.
+    pub fn log(&self) -> &ShardLog<P> {
+        &self.log
     }
 
     fn handle(&mut self, event: OwnerEvent) {
@@ -145,6 +166,13 @@ impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
             self.handle(OwnerEvent::Appended(answer));
         }
         Err(Fault::Fenced)
+    }
+
+    // enforces: I2
+    fn note(&mut self) -> Result<(), Fault> {
+        let Some(head) = &self.head else { return Ok(()) };
+        let mut head = head.lock().unwrap_or_else(PoisonError::into_inner);
+        head.note(self.log.position()).map_err(|_| Fault::Failed)
     }
 
     fn release(&mut self) {

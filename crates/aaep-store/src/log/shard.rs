@@ -6,7 +6,7 @@ use super::entry::{
 };
 use super::storage::{LogStorage, Put, Unavailable};
 use super::{Appended, CannotRead, Log};
-use crate::chain::ChainKey;
+use crate::chain::{ChainHash, ChainKey};
 use crate::unit::Unit;
 
 /// So many entries are read at once.
@@ -18,10 +18,10 @@ const ASK_AGAIN: usize = 3;
 /// The log of one shard, as one node sees it.
 #[derive(Debug)]
 pub struct ShardLog<P> {
-    storage: P,
+    pub(super) storage: P,
     shard: String,
     node: String,
-    key: ChainKey,
+    pub(super) key: ChainKey,
     /// As far as it was read or written, and verified.
     head: ChainHead,
     /// The epoch that this node has claimed and not lost.
@@ -30,6 +30,8 @@ pub struct ShardLog<P> {
     doubt: Option<(Vec<u8>, ChainHead)>,
     /// The time that the next entry carries.
     at: i64,
+    /// A place whose link is wanted, and the link once it was read.
+    pub(super) wanted: Option<(u64, Option<ChainHash>)>,
 }
 
 impl<P: LogStorage> ShardLog<P> {
@@ -48,6 +50,7 @@ impl<P: LogStorage> ShardLog<P> {
             epoch: None,
             doubt: None,
             at: 0,
+            wanted: None,
         }
     }
 
@@ -90,6 +93,11 @@ impl<P: LogStorage> ShardLog<P> {
             for bytes in batch {
                 let (entry, head) = decode(&self.key, &self.head, &bytes)?;
                 self.head = head;
+                if let Some((place, found)) = &mut self.wanted
+                    && *place == self.head.place
+                {
+                    *found = Some(self.head.hash);
+                }
                 each(entry);
             }
         }
