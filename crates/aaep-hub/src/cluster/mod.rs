@@ -126,7 +126,7 @@ impl Node {
         let (places, key) = (store.places(SHARD), chain_key.clone());
         on_thread(move || takeover::can_read(places, &key)).await??;
         can_listen(options.address).await?;
-        let front = Front::open(&config.listen, CONNECTIONS).await?;
+        let front = Front::open(&config.listen, CONNECTIONS, own_bound(&config)).await?;
         let holder = lease::holder_at(options.address)?;
         let (head, watch) = takeover::watch(&store, &data, &chain_key)?;
         let same_name = lease::SameName::default();
@@ -270,11 +270,11 @@ impl Node {
                 return (Over::Cannot(fault), held, lease);
             }
         };
+        self.front.point_to(Some(self.options.address));
         for news in running.news() {
             operator.tell(news.clone());
         }
         operator.tell("This node owns the log.".into());
-        self.front.point_to(Some(self.options.address));
         let mut renewal = renewal;
         let over = tokio::select! {
             failed = running.failed() => {
@@ -306,7 +306,9 @@ impl Node {
     /// before it is claimed: a claim fences whoever serves.
     async fn hub(&self) -> Result<Running, Fault> {
         can_listen(self.options.address).await?;
-        let config = Config { listen: self.front.addresses.clone(), ..self.config.clone() };
+        let mut config = Config { listen: self.front.addresses.clone(), ..self.config.clone() };
+        // Whoever comes through a node has its address: they were counted at that node's door.
+        config.limits.connections_per_address = config.limits.connections;
         Prepared::check_on_log(&config)?;
         let (store, key) = (self.store.clone(), self.chain_key.clone());
         let (name, place) = (self.holder.clone(), self.data.path().join("copy"));
@@ -369,6 +371,12 @@ async fn can_listen(address: SocketAddr) -> Result<(), Fault> {
     }
 }
 
+/// How many connections of one address a node's door lets in.
+fn own_bound(config: &Config) -> front::OwnBound {
+    let each = config.limits.connections_per_address;
+    front::OwnBound { each, plain: config.tls.files().is_none() }
+}
+
 /// What a cluster needs to be otherwise, or refuses.
 fn for_cluster(mut config: Config, address: SocketAddr) -> Result<Config, Fault> {
     if config.ephemeral {
@@ -399,6 +407,12 @@ fn for_cluster(mut config: Config, address: SocketAddr) -> Result<Config, Fault>
         return Err(refused(
             "The nodes of a cluster do not pass gRPC on yet.",
             "Leave grpc out; callers use HTTP.",
+        ));
+    }
+    if !config.behind_proxy.is_empty() {
+        return Err(refused(
+            "Callers come to the owner through the nodes, and what a proxy says of them would be believed of everybody.",
+            "Leave behind_proxy out; a proxy in front of the nodes passes connections on as they are.",
         ));
     }
     if config.records != Records::default() {

@@ -71,6 +71,16 @@ impl Store {
     }
 }
 
+impl Places {
+    /// How many entries were missing on one replica and read from another.
+    pub(super) fn mended(&self) -> u64 {
+        match self {
+            Self::Postgres(_) => 0,
+            Self::JetStream(places) => places.mended(),
+        }
+    }
+}
+
 impl LogStorage for Places {
     fn put(&mut self, place: u64, bytes: &[u8]) -> Put {
         match self {

@@ -73,6 +73,12 @@ pub(super) fn take_over(
         .map_err(|why: CannotOwn| Fault::System { what: why.to_string() })?;
     let journal = copy.finish().map_err(copied)?;
     let check = keeper.log().head_check(noted, has_units);
+    let mended = keeper.log().storage().mended();
+    if mended > 0 {
+        warn!(
+            "{mended} entries of the log were missing on a replica of the store, and were read from another. Nothing was lost. Have the disks of the servers checked."
+        );
+    }
     info!(entries, ?check, "the log was read to its end and claimed");
     // The next note is written once what follows from this is durable.
     keeper.note_in(head);

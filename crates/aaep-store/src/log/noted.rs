@@ -1,8 +1,8 @@
 //! How a log stands to what a node has noted of it outside the store.
 
+use super::ShardLog;
 use super::entry::link_of;
 use super::storage::{LogStorage, Unavailable};
-use super::ShardLog;
 use crate::chain::ChainHash;
 use crate::head::{HeadCheck, Noted};
 
@@ -65,7 +65,10 @@ mod tests {
         let mut log = log(store, "a");
         assert_eq!(log.claim(0), Appended::Durable { head: 1 });
         for place in 1..entries {
-            assert_eq!(log.append(place, &[Unit::default()]), Appended::Durable { head: place + 1 });
+            assert_eq!(
+                log.append(place, &[Unit::default()]),
+                Appended::Durable { head: place + 1 }
+            );
         }
         log
     }

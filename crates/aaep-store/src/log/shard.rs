@@ -54,6 +54,11 @@ impl<P: LogStorage> ShardLog<P> {
         }
     }
 
+    /// The places themselves, to be looked at.
+    pub fn storage(&self) -> &P {
+        &self.storage
+    }
+
     /// The places themselves.
     pub fn storage_mut(&mut self) -> &mut P {
         &mut self.storage

@@ -22,8 +22,7 @@ RETURNING revision, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 const HOLDER: &str = "SELECT node FROM aaep_lease WHERE shard = $1";
 
-const IN_FORCE: &str =
-    "SELECT node FROM aaep_lease WHERE shard = $1 AND until > clock_timestamp()";
+const IN_FORCE: &str = "SELECT node FROM aaep_lease WHERE shard = $1 AND until > clock_timestamp()";
 
 const GIVE_BACK: &str = "DELETE FROM aaep_lease WHERE shard = $1 AND revision = $2";
 
