@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::head::Head;
 use crate::journal::Fault;
-use crate::log::{MAX_ENTRY_BYTES, UnitLog};
+use crate::log::UnitLog;
+use crate::log::parts::{ROOM, size};
 use crate::sqlite::{Compaction, Sqlite};
-use crate::unit::{Note, Unit};
+use crate::unit::Unit;
 
 /// The most units in one transaction.
 const MAX_GROUP: usize = 4096;
@@ -391,11 +392,7 @@ impl Shared {
 
 /// How many of these units fit one entry of a log; at least one.
 fn fitting(units: &[Unit]) -> usize {
-    let size = |unit: &Unit| {
-        let entries = unit.entries.iter().map(|entry| entry.bytes.len() + 16);
-        entries.sum::<usize>() + unit.notes.iter().map(Note::size).sum::<usize>() + 16
-    };
-    let mut room = MAX_ENTRY_BYTES - 4096;
+    let mut room = ROOM;
     let fits = |unit: &&Unit| {
         let left = room.checked_sub(size(unit));
         room = left.unwrap_or_default();

@@ -60,7 +60,7 @@ fn node(store: &MemoryStore, name: &str, place: &Place) -> (JournalWriter, Recei
     let journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let mut copy = CopyOfLog::new(journal).unwrap();
     let log = ShardLog::new(store.storage("s"), "s", name, ChainKey::new(&[7; 32]));
-    let each = |entry| copy.take(&entry);
+    let each = |entry| copy.take(entry);
     let keeper = ShardKeeper::take_over(log, 5, Duration::from_secs(5), each).unwrap();
     let journal = copy.finish().unwrap();
     let (sender, reports) = channel();

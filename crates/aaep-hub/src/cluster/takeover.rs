@@ -66,8 +66,8 @@ pub(super) fn take_over(
     let mut copy = CopyOfLog::new(journal).map_err(copied)?;
     let each = |entry: aaep_store::log::LogEntry| {
         entries += 1;
-        has_units |= matches!(entry.body, Body::Units(_));
-        copy.take(&entry)
+        has_units |= matches!(entry.body, Body::Units(_) | Body::Part { .. });
+        copy.take(entry)
     };
     let mut keeper = ShardKeeper::take_over(log, wall_micros(), PATIENCE, each)
         .map_err(|why: CannotOwn| Fault::System { what: why.to_string() })?;

@@ -2,6 +2,7 @@
 //! whoever looks into it, find what they know.
 
 use super::entry::{Body, LogEntry};
+use super::parts::{NotWhole, Parts};
 use crate::journal::Fault;
 use crate::sqlite::{Sqlite, Start};
 
@@ -13,6 +14,7 @@ const GROUP: usize = 1000;
 pub struct CopyOfLog {
     journal: Sqlite,
     grouped: usize,
+    parts: Parts,
 }
 
 impl CopyOfLog {
@@ -20,13 +22,17 @@ impl CopyOfLog {
     pub fn new(mut journal: Sqlite) -> Result<Self, Fault> {
         journal.is_disposable()?;
         journal.begin_group()?;
-        Ok(Self { journal, grouped: 0 })
+        Ok(Self { journal, grouped: 0, parts: Parts::default() })
     }
 
     /// Takes the next entry of the log over. A claim is a start of a hub there.
-    pub fn take(&mut self, entry: &LogEntry) -> Result<(), Fault> {
+    pub fn take(&mut self, mut entry: LogEntry) -> Result<(), Fault> {
+        match self.parts.take(&mut entry) {
+            Ok(Some(units)) => self.journal.keep_in_group(&units, entry.at)?,
+            Ok(None) => {}
+            Err(NotWhole) => return Err(Fault::Failed),
+        }
         match &entry.body {
-            Body::Units(units) => self.journal.keep_in_group(units, entry.at)?,
             Body::Claimed { .. } => {
                 let trust = format!("claimed by {}", entry.node);
                 // Another machine's boot clock says nothing here.
@@ -35,7 +41,7 @@ impl CopyOfLog {
                 let start = Start { at, version, boot, clock: 0, jumped: false, trust };
                 self.journal.note_start_at(&start)?;
             }
-            Body::Released => {}
+            Body::Units(_) | Body::Part { .. } | Body::Released => {}
         }
         self.grouped += 1;
         if self.grouped >= GROUP {

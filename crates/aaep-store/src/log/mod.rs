@@ -57,6 +57,7 @@ mod memory;
 #[cfg(feature = "sqlite")]
 mod noted;
 mod owner;
+pub(crate) mod parts;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "jetstream", feature = "postgres"))]
@@ -82,6 +83,7 @@ pub use keeper::{CannotOwn, ShardKeeper, SharedHead, UnitLog};
 pub use leases::{Lease, LeaseRefused, Leases};
 pub use memory::{MemoryFault, MemoryLeases, MemoryStorage, MemoryStore};
 pub use owner::{Owner, OwnerAction, OwnerEvent, Stage};
+pub use parts::{NotWhole, Parts};
 pub use shard::ShardLog;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteLog;

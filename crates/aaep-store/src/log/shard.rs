@@ -4,6 +4,7 @@ use super::entry::{
     Body, ChainHead, DamagedEntry, EntryDamage, LogEntry, MAX_ENTRY_BYTES, MAX_NODE_BYTES, decode,
     encode, fingerprint,
 };
+use super::parts::Parts;
 use super::storage::{LogStorage, Put, Unavailable};
 use super::{Appended, CannotRead, Log};
 use crate::chain::{ChainHash, ChainKey};
@@ -122,6 +123,15 @@ impl<P: LogStorage> ShardLog<P> {
         self.send(epoch, Body::Claimed { key: fingerprint(&self.key) })
     }
 
+    /// Appends this at the end that its author knows.
+    pub(super) fn append_body(&mut self, expected: u64, body: Body) -> Appended {
+        match self.epoch {
+            Some(epoch) if expected == self.head.place => self.send(epoch, body),
+            // Without a claim, or on another state than this node's own, nothing is sent.
+            _ => Appended::Fenced,
+        }
+    }
+
     /// Appends that this node is done with the shard.
     pub fn release(&mut self) -> Appended {
         match self.epoch {
@@ -192,13 +202,7 @@ impl<P: LogStorage> ShardLog<P> {
 
 impl<P: LogStorage> Log for ShardLog<P> {
     fn append(&mut self, expected: u64, units: &[Unit]) -> Appended {
-        match self.epoch {
-            Some(epoch) if expected == self.head.place => {
-                self.send(epoch, Body::Units(units.to_vec()))
-            }
-            // Without a claim, or on another state than this node's own, nothing is sent.
-            _ => Appended::Fenced,
-        }
+        self.append_body(expected, Body::Units(units.to_vec()))
     }
 
     fn read_from(
@@ -207,6 +211,7 @@ impl<P: LogStorage> Log for ShardLog<P> {
         each: &mut dyn FnMut(u64, Vec<Unit>),
     ) -> Result<u64, CannotRead> {
         let mut head = ChainHead::empty(&self.shard);
+        let mut parts = Parts::default();
         let (found, mut again) = (self.storage.head()?, ASK_AGAIN);
         loop {
             let batch = self.storage.get(head.place + 1, READ_AHEAD)?;
@@ -217,11 +222,11 @@ impl<P: LogStorage> Log for ShardLog<P> {
                 again -= 1;
             }
             for bytes in batch {
-                let (entry, next) = decode(&self.key, &head, &bytes)?;
+                let (mut entry, next) = decode(&self.key, &head, &bytes)?;
                 head = next;
-                if let Body::Units(units) = entry.body
-                    && entry.place > after
-                {
+                let garbled = DamagedEntry { place: entry.place, why: EntryDamage::Garbled };
+                let units = parts.take(&mut entry).map_err(|_| garbled)?;
+                if let Some(units) = units.filter(|_| entry.place > after) {
                     each(entry.place, units);
                 }
             }
