@@ -7,12 +7,16 @@
 mod nats;
 #[path = "../../../../testing/postgres.rs"]
 mod postgres;
+#[allow(dead_code)] // other tests cut more
+#[path = "../../../aaep-store/tests/postgres/proxy.rs"]
+mod proxy;
 #[path = "../../../../testing/skipped.rs"]
 mod skipped;
 #[path = "../hub/support/mod.rs"]
 mod support;
 
 mod old_copy;
+mod rounds;
 mod sick;
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -54,11 +58,15 @@ impl Shared {
 
     /// A node whose own hub listens here while it owns the log, with this key.
     fn setup_with(&self, address: &str, key: &Path) -> Setup {
-        let key = key.to_str().unwrap();
         let port = self.ports.lock().unwrap().pop().unwrap_or_default();
-        let listen = format!("127.0.0.1:{port}");
+        self.setup_at(&format!("127.0.0.1:{port}"), &self.store, address, key)
+    }
+
+    /// The same with its own door here, and this store.
+    fn setup_at(&self, listen: &str, store: &str, address: &str, key: &Path) -> Setup {
+        let key = key.to_str().unwrap();
         let own = ["--cluster-key", key, "--cluster-address", address];
-        let arguments = [&["--listen", &listen, "--cluster", &self.store][..], &own[..]].concat();
+        let arguments = [&["--listen", listen, "--cluster", store][..], &own[..]].concat();
         Setup::durable()
             .set("AAEP_DEVELOPMENT__OWN_REPLIES", "false")
             .set("AAEP_ALLOWED_HOSTS", &self.hosts)

@@ -13,7 +13,7 @@ mod takeover;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aaep_store::ChainKey;
@@ -98,7 +98,7 @@ impl Node {
     pub async fn open(config: Config, options: ClusterOptions) -> Result<Self, Fault> {
         let config = for_cluster(config, options.address)?;
         let mut warnings = start::check(&config)?;
-        let (token_key, chain_key) = shared_key(&options)?;
+        let (token_key, chain_key) = shared_key(&options.key)?;
         let Some(path) = &config.data else {
             return Err(refused(
                 "A node keeps a copy of the log, and has no data directory.",
@@ -436,11 +436,20 @@ fn refused(what: &str, remedy: &str) -> Fault {
     Fault::unsafely(what, remedy)
 }
 
+/// The part of a cluster's key with which its log was written, from the file that every node is given.
+pub fn chain_key(path: &Path) -> Result<ChainKey, Fault> {
+    shared_key(path).map(|(_, chain)| chain)
+}
+
+/// Where a node keeps its copy of the log, in its data directory.
+pub fn copy_in(data: &Path) -> PathBuf {
+    data.join("copy").join(start::JOURNAL_NAME)
+}
+
 // enforces: I33
 /// The key that every node is given. None is ever made here: two nodes with keys of their own would not
 /// know each other's log.
-fn shared_key(options: &ClusterOptions) -> Result<(TokenKey, ChainKey), Fault> {
-    let path = &options.key;
+fn shared_key(path: &Path) -> Result<(TokenKey, ChainKey), Fault> {
     let bytes = files::read_private(path, KEY_BYTES as u64)?;
     let bytes = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|bytes| {
         Fault::file(
