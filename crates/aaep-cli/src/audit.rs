@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::Erasure;
 use aaep_hub::Fault;
+use aaep_hub::cluster::{chain_key, copy_in};
 use aaep_hub::config::{Flags, Surroundings, load};
 use aaep_hub::start::{Erase, Erased, HEADS_NAME, JOURNAL_NAME, erase};
 use aaep_store::audit::{
     Bad, Filter, OldCopy, RecordedErasure, Whole, export, export_csv, verify_with,
 };
-use aaep_hub::cluster::{chain_key, copy_in};
 use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;
@@ -351,6 +351,9 @@ fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit>
 }
 
 fn run_erase(options: &EraseOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.place.cluster_key.is_some() {
+        return Ok(unable("Records of a cluster's log cannot be erased yet. Nothing was changed."));
+    }
     if options.confirm && options.export.is_none() && !options.without_export {
         return Ok(unable(
             "Say where a copy goes first, with --export FILE, or that there shall be none, with --without-export.",

@@ -35,7 +35,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 }
@@ -68,8 +69,7 @@ async fn hears(person: &Person, request: &Value) -> (Ear, Value) {
             }
         };
         // A node that is about to take over lets nobody in, and its callers come again.
-        let attempt =
-            futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(attempt));
+        let attempt = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(attempt));
         if let Ok(Ok(heard)) = tokio::time::timeout(Duration::from_secs(10), attempt).await {
             return heard;
         }
@@ -132,7 +132,11 @@ fn whoever_is_killed_or_stopped_in_the_middle_every_answer_counts_once_and_runs_
             }
         }
         took.sort();
-        println!("{rounds} rounds; open again: median {:?}, longest {:?}", took[took.len() / 2], took.last());
+        println!(
+            "{rounds} rounds; open again: median {:?}, longest {:?}",
+            took[took.len() / 2],
+            took.last()
+        );
         let longest = took.last().copied().unwrap_or_default();
         assert!(longest < PATIENCE, "{longest:?}");
     });

@@ -207,7 +207,7 @@ impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MemoryFault, MemoryStorage, MemoryStore};
+    use super::super::{Log as _, MemoryFault, MemoryStorage, MemoryStore};
     use super::*;
     use crate::chain::ChainKey;
     use crate::journal::Entry;

@@ -78,7 +78,7 @@ mod tests {
     fn a_log_that_is_shorter_or_another_than_was_noted_is_told_from_one_that_went_on() {
         let store = MemoryStore::default();
         let noted = with_entries(&store, 5).position();
-        let check = |store: &MemoryStore, noted| {
+        let check = |store: &MemoryStore, noted: Option<Noted>| {
             let mut new = log(store, "b");
             noted.inspect(|noted| new.look_out_for(*noted));
             let end = new.catch_up(|_| {}).unwrap();
