@@ -1,7 +1,7 @@
 //! The scanner accepts what serde_json accepts, except for what it refuses on purpose.
 #![no_main]
 
-use aaep_types::json::{FaultKind, Members, pointer_at};
+use aaep_types::json::{JsonFaultKind, Members, pointer_at};
 use serde_json::Value;
 
 const DEPTH: usize = 64;
@@ -32,7 +32,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         }
         Err(fault) => {
             locate(text, fault.offset);
-            if fault.kind != FaultKind::TooDeep {
+            if fault.kind != JsonFaultKind::TooDeep {
                 assert!(theirs.is_err(), "{:?}", fault);
             }
         }

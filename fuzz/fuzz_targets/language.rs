@@ -15,7 +15,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     }
     let chosen = choose_language(&asked, &offered, &fallback);
     assert!(chosen.is_none_or(|tag| offered.contains(tag)));
-    // Whoever asks first for what is offered gets exactly that.
+    // If the first choice is offered, it is what one gets.
     if let Some(first) = asked.first().filter(|first| offered.contains(first)) {
         assert_eq!(chosen, Some(first));
     }

@@ -21,8 +21,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 assert!(!text.chars().any(char::is_control), "{text:?}");
             }
             if let Notification::Asked(request) = notification {
-                let _ = inbox.answer(request.number, Answer::Reject, now);
-                let _ = inbox.answer(request.number, Answer::Text("yes".into()), now);
+                let _ = inbox.answer(request.id, Answer::Reject, now);
+                let _ = inbox.answer(request.id, Answer::Text("yes".into()), now);
             }
         }
         while let Some(send) = inbox.poll_send() {

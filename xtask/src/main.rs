@@ -42,7 +42,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "test",
         usage: "test [--quick] [--skip STEP]... [--only STEP]...",
-        about: "Run every check, one step after the other, and stop at the first that fails; with \
+        about: "Run every check, one step after the other, to the end, and name those that failed; with \
                 --quick, only those for the inner loop.",
         run: test::run,
     },

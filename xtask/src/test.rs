@@ -17,6 +17,10 @@ const CORE: &[&str] =
 
 const WASM: &str = "wasm32-unknown-unknown";
 
+/// Where the connections of Windows are compiled, and the C compiler that some dependencies need there.
+const WINDOWS: &str = "x86_64-pc-windows-gnu";
+const WINDOWS_CC: &str = "x86_64-w64-mingw32-gcc";
+
 /// How many rules are switched off; `cargo xtask rules` tries as many as one likes.
 const SAMPLED_RULES: usize = 3;
 
@@ -65,6 +69,11 @@ const STEPS: &[Step] = &[
         run: operators_are_served,
     },
     Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
+    Step {
+        name: "windows",
+        about: "what listens compiles for Windows, named pipes included",
+        run: windows,
+    },
     Step {
         name: "sim",
         about: "300,000 schedules, every crash point and every mutant of the simulator",
@@ -138,11 +147,12 @@ const QUICK: &[Step] = &[
     },
 ];
 
-/// A failed step does not keep the later ones from being run: whoever reads the end of the output
-/// sees everything there is to mend.
+/// Runs every step, also after one that failed, so that the end of the output names everything that
+/// has to be mended.
 fn run_steps(steps: &[&Step]) -> Result<()> {
     let mut passed = 0;
     let mut failed = Vec::new();
+    let begun = Instant::now();
     for (index, step) in steps.iter().enumerate() {
         println!("Step {} of {}, {}: {}.", index + 1, steps.len(), step.name, step.about);
         let started = Instant::now();
@@ -160,6 +170,7 @@ fn run_steps(steps: &[&Step]) -> Result<()> {
         }
     }
     println!("{passed} passed, {} failed", failed.len());
+    println!("All steps together took {} s.", begun.elapsed().as_secs());
     ensure!(failed.is_empty(), "failed steps: {}", failed.join(", "));
     Ok(())
 }
@@ -264,7 +275,7 @@ fn operators_are_served() -> Result<StepResult> {
 }
 
 fn wasm() -> Result<StepResult> {
-    if !wasm_is_installed()? {
+    if !is_installed(WASM)? {
         let hint = "to have it checked: rustup target add";
         return Ok(StepResult::Skipped(format!("{WASM} is not installed; {hint} {WASM}")));
     }
@@ -275,13 +286,28 @@ fn wasm() -> Result<StepResult> {
     passed(&mut command)
 }
 
+fn windows() -> Result<StepResult> {
+    if !is_installed(WINDOWS)? {
+        let hint = "to have it checked: rustup target add";
+        return Ok(StepResult::Skipped(format!("{WINDOWS} is not installed; {hint} {WINDOWS}")));
+    }
+    if !answers(WINDOWS_CC) {
+        let hint = "to have it checked: apt-get install gcc-mingw-w64-x86-64";
+        return Ok(StepResult::Skipped(format!("there is no {WINDOWS_CC}; {hint}")));
+    }
+    let mut command = cargo(["check", "--target", WINDOWS]);
+    command.args(["--package", "aaep-transport", "--features", "aaep-transport/test-util"]);
+    command.args(["--package", "aaep-subscriber", "--features", "aaep-subscriber/client"]);
+    passed(&mut command)
+}
+
 /// Looks for the target's standard library itself, since not every compiler comes from rustup.
-fn wasm_is_installed() -> Result<bool> {
+fn is_installed(target: &str) -> Result<bool> {
     if !answers("rustc") {
         bail!("rustc does not run; install Rust from https://rustup.rs");
     }
     let output =
-        Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output()?;
+        Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output()?;
     let path = String::from_utf8(output.stdout).context("rustc printed a path that is no text")?;
     Ok(std::path::Path::new(path.trim()).is_dir())
 }

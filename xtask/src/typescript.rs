@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{cargo, root, run as run_program, target_dir};
 use crate::{page, python};
 
 /// What the tests use besides the two packages; the versions are those of `package.json`.
-const BESIDE: [&str; 9] = [
+const BESIDE: [&str; 10] = [
     "@ag-ui/client",
     "@ag-ui/core",
     "ai",
@@ -19,6 +19,7 @@ const BESIDE: [&str; 9] = [
     "react",
     "react-dom",
     "rxjs",
+    "vue",
     "zod",
 ];
 
@@ -160,6 +161,7 @@ fn install(packages: &Path, name: &str) -> Result<PathBuf> {
         let mut pack = Command::new("npm");
         pack.args(["pack", "--silent", "--pack-destination"]).arg(&fresh);
         run_program(pack.current_dir(packages.join(package)))?;
+        packed(&fresh.join(format!("aaep-{package}-0.1.0.tgz")))?;
         install.arg(format!("./aaep-{package}-0.1.0.tgz"));
     }
     let listed = std::fs::read_to_string(packages.join("package.json"))?;
@@ -168,6 +170,22 @@ fn install(packages: &Path, name: &str) -> Result<PathBuf> {
     }
     run_program(install.current_dir(&fresh))?;
     Ok(fresh)
+}
+
+/// Whether everything that a package needs is in it, and nothing else.
+fn packed(archive: &Path) -> Result<()> {
+    let list = Command::new("tar").arg("-tzf").arg(archive).output()?;
+    ensure!(list.status.success(), "{} cannot be read", archive.display());
+    let names = String::from_utf8(list.stdout)?;
+    let names: Vec<_> =
+        names.lines().map(|name| name.strip_prefix("package/").unwrap_or(name)).collect();
+    let beside = ["package.json", "README.md", LICENCES[0], LICENCES[1]];
+    for needed in beside.into_iter().chain(["dist/index.js", "dist/index.d.ts"]) {
+        ensure!(names.contains(&needed), "{} has no {needed}", archive.display());
+    }
+    let stray = names.iter().find(|name| !name.starts_with("dist/") && !beside.contains(name));
+    ensure!(stray.is_none(), "{} has {stray:?} in it", archive.display());
+    Ok(())
 }
 
 /// The version of a package that `package.json` names.

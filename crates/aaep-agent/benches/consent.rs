@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use aaep_agent::{Agent, Approval, Confirmation, Irreversible, RiskLevel};
 use aaep_engine::{
-    AgentQuestion, Answer, Ask, Boot, Engine, Input, Limits, Now, Open, Output, Principal, Role,
+    AgentQuestion, Ask, Boot, Engine, Handled, Input, Limits, Now, Open, Output, Principal, Role,
     Secrets, SubscriberMessage,
 };
 use aaep_hub::Hub;
@@ -148,7 +148,7 @@ struct Alone {
 }
 
 impl Alone {
-    fn handle(&mut self, input: Input<'_>) -> Answer {
+    fn handle(&mut self, input: Input<'_>) -> Handled {
         let answer = self.engine.handle(input, self.now).expect("nothing is refused here");
         while let Some(output) = self.engine.poll_output() {
             match output {
@@ -189,7 +189,7 @@ fn engine_alone() -> [f64; 3] {
             lease_seconds: 100_000,
             payload: "",
         };
-        if let Answer::Session(session) = alone.handle(Input::Open(open)) {
+        if let Handled::Session(session) = alone.handle(Input::Open(open)) {
             sessions.push(session);
         }
     }
@@ -214,7 +214,7 @@ fn engine_alone() -> [f64; 3] {
         let start = Instant::now();
         let answer = alone.handle(Input::Ask(ask));
         park.note(start);
-        if let Answer::Waiting { request, .. } = answer {
+        if let Handled::Waiting { request, .. } = answer {
             requests.push((request, arguments));
         }
     }

@@ -14,7 +14,7 @@ mod common;
 
 use std::time::Duration;
 
-use aaep_agent::{Agent, Error, Input, Inputs, Producer, Question};
+use aaep_agent::{Agent, Error, InputEvent, Inputs, Producer, Question};
 use tokio::sync::mpsc;
 
 /// How soon the toy's tokens follow each other.
@@ -25,7 +25,7 @@ pub async fn run(agent: &Agent, mut inputs: Inputs) -> Result<usize, Box<dyn std
     let mut answered = 0;
     loop {
         let said = match inputs.next().await? {
-            Input::UserInput(said) => said,
+            InputEvent::UserInput(said) => said,
             _ => continue,
         };
         println!("Heard: {said}");

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::error::{Error, Refused, Source};
+use crate::error::{Error, HubRefusal, Source};
 use crate::inputs::Inputs;
 use crate::producer::Producer;
 use crate::remote::Remote;
@@ -201,8 +201,8 @@ impl Inner {
         })
     }
 
-    /// Whether this says that nobody listens where the hub should be, and nobody ever did. Whoever set
-    /// a patience waits that long all the same.
+    /// Whether this says that nobody listens where the hub should be, and nobody ever did. With a
+    /// patience of its own, an agent waits that long all the same.
     fn has_no_hub(&self, why: &Source) -> bool {
         use aaep_transport::client::ClientError;
         !self.was_reached.load(Ordering::Relaxed)
@@ -220,7 +220,7 @@ impl Inner {
         F: Future<Output = Result<T, Lost>>,
     {
         let (mut pause, begun) = (PAUSES.0, Instant::now());
-        // Whoever takes up what was begun before knows that there was a hub.
+        // An agent that resumes earlier work knows that there was a hub.
         let begins = deadline.is_some();
         loop {
             let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
@@ -259,7 +259,7 @@ impl Inner {
 
 /// Why there is no answer.
 enum NoAnswer {
-    Refused(Refused),
+    Refused(HubRefusal),
     Lost(Source),
 }
 

@@ -73,7 +73,8 @@ impl Call {
     }
 
     // enforces: T13, T15, T33
-    /// Says how it ended.
+    /// Says how it ended. If the hub refuses the words, the status is told in plain ones, and the
+    /// refusal comes back.
     pub async fn complete(
         mut self,
         status: ToolStatus,
@@ -169,10 +170,27 @@ impl Call {
                 self.open = false;
                 self.line.say_later(said);
             }
-            // These words were refused: dropping it says that its outcome is unknown.
-            Err(_) => {}
+            Err(_) => self.finish_plainly(status).await,
         }
         told
+    }
+
+    // enforces: T15
+    /// The words were refused: the same status is told in words of this library, so that a done call is
+    /// not taken for one that nobody knows the end of.
+    async fn finish_plainly(&mut self, status: ToolStatus) {
+        let text = format!("{} is over; the words for it were refused.", self.tool);
+        let body = completed(&self.tool, &self.id, status, &Words::ours(text), Some(self.begun));
+        let said = self.line.said(body);
+        match self.line.say(said.clone()).await {
+            Ok(()) | Err(Error::SessionOver) => self.open = false,
+            Err(error) if error.is_unavailable() => {
+                self.open = false;
+                self.line.say_later(said);
+            }
+            // Dropping it says that its outcome is unknown.
+            Err(_) => {}
+        }
     }
 }
 

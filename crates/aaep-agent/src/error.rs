@@ -25,7 +25,7 @@ pub enum Error {
     /// The caller misused this library. Nothing was sent.
     Misuse(Misuse),
     /// The hub refused. Nothing has changed there.
-    Refused(Refused),
+    Refused(HubRefusal),
     /// The user was asked, and there is no yes. The action has not run.
     NotApproved(NotApproved),
     /// A question has no answer. Never guess one (D17).
@@ -53,7 +53,7 @@ pub struct Misuse {
 
 /// What the hub said when it refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct HubRefusal {
     /// The HTTP status: 400 malformed, 401 and 403 not let in, 404 not yours, 409 order or consent,
     /// 413 too long, 422 key reused, 429 too much at once.
     pub status: u16,
@@ -67,7 +67,7 @@ pub struct Refused {
     pub word: Option<String>,
 }
 
-impl Refused {
+impl HubRefusal {
     pub(crate) fn read(status: u16, body: &[u8]) -> Self {
         let ErrorText { error: word, rule, section, text } = ErrorText::read(body);
         let text = text.unwrap_or_else(|| {
@@ -84,7 +84,7 @@ impl Refused {
 }
 
 #[cfg(feature = "embedded")]
-impl From<ApiError> for Refused {
+impl From<ApiError> for HubRefusal {
     fn from(error: ApiError) -> Self {
         Self {
             status: error.kind.status(),
@@ -175,7 +175,7 @@ impl fmt::Display for Misuse {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for HubRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         match (&self.rule, &self.section) {

@@ -15,7 +15,7 @@ use crate::line::not_too_soon;
 /// Something that somebody said to the agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Input {
+pub enum InputEvent {
     /// A user wants something.
     UserInput(String),
     /// A session ended without its agent; the session itself knows it too.
@@ -30,7 +30,7 @@ pub enum Input {
 #[derive(Debug)]
 pub struct Inputs {
     agent: Arc<Inner>,
-    waiting: VecDeque<Input>,
+    waiting: VecDeque<InputEvent>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -46,14 +46,14 @@ impl Inputs {
 
     /// Waits for the next thing. It goes on through restarts of the hub; an error is a refusal, which
     /// waiting does not mend.
-    pub async fn next(&mut self) -> Result<Input, Error> {
+    pub async fn next(&mut self) -> Result<InputEvent, Error> {
         loop {
             if let Some(input) = self.waiting.pop_front() {
                 return Ok(input);
             }
             let asked = Instant::now();
             match self.agent.inputs().await {
-                Ok(inputs) => self.waiting.extend(inputs.into_iter().map(Input::from)),
+                Ok(inputs) => self.waiting.extend(inputs.into_iter().map(InputEvent::from)),
                 Err(error) if error.is_unavailable() => {
                     tracing::debug!(why = error.report(), "the hub is asked for input again");
                     sleep(std::time::Duration::from_secs(1)).await;
@@ -67,7 +67,7 @@ impl Inputs {
     }
 }
 
-impl From<AgentInput> for Input {
+impl From<AgentInput> for InputEvent {
     fn from(input: AgentInput) -> Self {
         match input {
             AgentInput::UserInput(text) => Self::UserInput(text.as_ref().to_owned()),

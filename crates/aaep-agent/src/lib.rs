@@ -184,8 +184,10 @@ pub use agent::{Agent, NOBODY_YET, PATIENCE};
 pub use call::{Call, TOOL_TIMEOUT};
 pub use confirm::{Confirm, ConfirmedCall, Unstated};
 pub use confirmation::{Confirmation, Irreversible, Kind, Reversible, WithEffort};
-pub use error::{Error, Misuse, NotApproved, Refused, Source, ToolError, Unanswered, decided_by};
-pub use inputs::{Input, Inputs};
+pub use error::{
+    Error, HubRefusal, Misuse, NotApproved, Source, ToolError, Unanswered, decided_by,
+};
+pub use inputs::{InputEvent, Inputs};
 pub use moving::{Handoff, Progress};
 pub use output::Output;
 pub use parked::{Approval, Parked};

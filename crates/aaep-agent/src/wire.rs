@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 
-use crate::error::{ODD_ANSWER, Refused, Source};
+use crate::error::{HubRefusal, ODD_ANSWER, Source};
 
 /// Where the hub is.
 pub(crate) enum Wire {
@@ -41,7 +41,7 @@ pub(crate) struct Envelope<'a> {
 /// There is no answer that counts.
 pub(crate) enum Lost {
     /// The hub refused.
-    Refused(Refused),
+    Refused(HubRefusal),
     /// An answer may come if the same is sent again.
     Later(Source),
     /// It never will.
@@ -260,10 +260,10 @@ async fn remote(
     match answer.status.as_u16() {
         200..300 => Ok(answer.body),
         status if is_passing(status) => {
-            let text = Refused::read(status, &answer.body).text;
+            let text = HubRefusal::read(status, &answer.body).text;
             Err(Lost::Later(Box::<dyn std::error::Error + Send + Sync>::from(text).into()))
         }
-        status => Err(Lost::Refused(Refused::read(status, &answer.body))),
+        status => Err(Lost::Refused(HubRefusal::read(status, &answer.body))),
     }
 }
 

@@ -9,7 +9,7 @@ use aaep_agent::{
     Confirmation, Error, Handoff, Irreversible, Progress, Question, TargetKind, ToolError,
 };
 use serde_json::{Value, json};
-use support::{Answer, Hub, LONG};
+use support::{Hub, LONG, Reaction};
 
 fn of_type<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
     let wanted = format!("aaep:agent.{name}");
@@ -29,8 +29,8 @@ in_both_worlds! {
     #[test]
     async fn no_secret_leaves_in_any_text(hub: &Hub) {
         let person = hub.person(|event| match event["question"].is_string() {
-            true => Answer::Say(json!("1")),
-            false => Answer::Accept,
+            true => Reaction::Say(json!("1")),
+            false => Reaction::Accept,
         }).await;
         let agent = hub.agent();
         let told = || format!("With card {CARD} and password=hunter2, key {KEY}.");
@@ -72,7 +72,7 @@ in_both_worlds! {
     // covers: D34, T18
     #[test]
     async fn text_that_deceives_is_refused_by_its_rule_and_nothing_stays_open(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Telling.").open().await.unwrap();
         let mut output = session.output().unwrap();
@@ -97,7 +97,7 @@ in_both_worlds! {
     // covers: C4, I13
     #[test]
     async fn a_thousand_open_questions_are_bounded_and_all_end(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Asking a thousand times.").open().await.unwrap();
         let mut open = Vec::new();
@@ -126,7 +126,7 @@ in_both_worlds! {
     // covers: T15
     #[test]
     async fn a_panic_in_a_confirmed_action_is_told_without_its_words(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let agent = hub.agent();
         let session = agent.session("Sending.").open().await.unwrap();
         let parked = session.park((), request(1)).await.unwrap();
@@ -145,8 +145,8 @@ in_both_worlds! {
     #[test]
     async fn other_work_goes_on_while_an_action_waits(hub: &Hub) {
         let person = hub.person(|event| match event["action"].as_str() {
-            Some("Send letter 1.") => Answer::Silence,
-            _ => Answer::Accept,
+            Some("Send letter 1.") => Reaction::Silence,
+            _ => Reaction::Accept,
         }).await;
         let agent = hub.agent();
         let session = agent.session("Sending.").open().await.unwrap();
@@ -170,7 +170,7 @@ in_both_worlds! {
     // covers: T1
     #[test]
     async fn a_thousand_dropped_things_leave_nothing_open(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Dropping.").open().await.unwrap();
         for _ in 0..50 {

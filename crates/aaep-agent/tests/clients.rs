@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{Answer, Hub, Person};
+use support::{Hub, Person, Reaction};
 
 fn examples(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder)
@@ -34,7 +34,7 @@ async fn run(mut command: Command) -> Output {
 /// Runs a client twice: somebody says yes, then somebody says no.
 async fn transfers(command: impl Fn(&str) -> Command) {
     let hub = Hub::program().await;
-    let person: Person = hub.person(|_| Answer::Accept).await;
+    let person: Person = hub.person(|_| Reaction::Accept).await;
     let output = run(command(&hub.url())).await;
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("Done.\n"), "{output:?}");
@@ -43,7 +43,7 @@ async fn transfers(command: impl Fn(&str) -> Command) {
     assert_eq!(of_type(&events, "output.streaming"), 1);
     drop(person);
     let hub = Hub::program().await;
-    let person = hub.person(|_| Answer::Reject).await;
+    let person = hub.person(|_| Reaction::Reject).await;
     let output = run(command(&hub.url())).await;
     assert!(
         String::from_utf8_lossy(&output.stdout).ends_with("Not done: rejected.\n"),
@@ -90,7 +90,7 @@ async fn the_python_client_asks_and_obeys() {
 async fn over_the_socket(mut command: Command) {
     let runtime = tempfile::tempdir().unwrap();
     let hub = Hub::Program(support::Program::with_socket(runtime.path()).await);
-    let person: Person = hub.person(|_| Answer::Accept).await;
+    let person: Person = hub.person(|_| Reaction::Accept).await;
     command.env("XDG_RUNTIME_DIR", runtime.path()).env_remove("AAEP_URL");
     let output = run(command).await;
     assert!(output.status.success(), "{output:?}");
@@ -120,7 +120,7 @@ async fn the_commands_of_the_page_ask_and_obey() {
     let page = std::fs::read_to_string(page).unwrap();
     let (_, script) = page.split_once("```sh\n").unwrap();
     let (script, _) = script.split_once("```").unwrap();
-    for (answer, runs) in [(Answer::Accept, 1), (Answer::Reject, 0)] {
+    for (answer, runs) in [(Reaction::Accept, 1), (Reaction::Reject, 0)] {
         let hub = Hub::program().await;
         let person = hub.person(move |_| answer.clone()).await;
         let mut command = Command::new("sh");

@@ -7,7 +7,7 @@ mod support;
 
 use aaep_agent::{Confirmation, Error, Irreversible, NotApproved, RiskLevel, ToolError};
 use serde_json::{Value, json};
-use support::{Answer, Hub, LONG, config};
+use support::{Hub, LONG, Reaction, config};
 
 struct Transfer {
     dollars: u32,
@@ -38,7 +38,7 @@ in_both_worlds! {
     // covers: C1, C27, T11, T12
     #[test]
     async fn an_accepted_action_is_announced_then_given_back_once(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").language("en").open().await.unwrap();
         let parked = session.park(Transfer { dollars: 500 }, request()).await.unwrap();
@@ -65,7 +65,7 @@ in_both_worlds! {
     // covers: C1, T11, T12, T13
     #[test]
     async fn one_expression_asks_announces_runs_and_completes(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").language("en").open().await.unwrap();
         let dollars = session
@@ -92,7 +92,7 @@ in_both_worlds! {
     // covers: C2, C3
     #[test]
     async fn what_one_expression_asks_does_not_run_without_a_yes(hub: &Hub) {
-        let person = hub.person(|_| Answer::Reject).await;
+        let person = hub.person(|_| Reaction::Reject).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
         let ran = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -116,7 +116,7 @@ in_both_worlds! {
     // covers: T15
     #[test]
     async fn work_that_fails_or_panics_is_told_and_its_error_is_the_source(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
         let denied = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
@@ -146,7 +146,7 @@ in_both_worlds! {
     // covers: C2, T24
     #[test]
     async fn a_rejected_action_never_runs(hub: &Hub) {
-        let person = hub.person(|_| Answer::Reject).await;
+        let person = hub.person(|_| Reaction::Reject).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), request()).await.unwrap();
@@ -160,7 +160,7 @@ in_both_worlds! {
     // covers: C14, D11
     #[test]
     async fn silence_means_no_unless_the_action_is_easily_taken_back(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Moving things.").open().await.unwrap();
         let parked = session.park((), request().timeout_seconds(1)).await.unwrap();
@@ -182,7 +182,7 @@ in_both_worlds! {
     // covers: T12, C26
     #[test]
     async fn an_approval_fits_no_other_action(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
         let small = session.park(5, request_of(5)).await.unwrap();
@@ -211,7 +211,7 @@ in_both_worlds! {
     // covers: C4
     #[test]
     async fn the_same_is_not_asked_twice(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), request()).await.unwrap();
@@ -235,8 +235,8 @@ in_both_worlds! {
     #[test]
     async fn what_is_dropped_is_withdrawn_or_said_to_be_given_up(hub: &Hub) {
         let person = hub.person(|event| match event["action"].as_str() {
-            Some("Transfer $500.") => Answer::Accept,
-            _ => Answer::Silence,
+            Some("Transfer $500.") => Reaction::Accept,
+            _ => Reaction::Silence,
         }).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
@@ -259,7 +259,7 @@ in_both_worlds! {
     // covers: C4
     #[test]
     async fn asking_too_often_is_refused_with_a_reason(hub: &Hub) {
-        let person = hub.person(|_| Answer::Reject).await;
+        let person = hub.person(|_| Reaction::Reject).await;
         let agent = hub.agent();
         let session = agent.session("Asking a thousand times.").open().await.unwrap();
         let mut refused = None;
@@ -282,7 +282,7 @@ in_both_worlds! {
     // covers: C24, I13
     #[test]
     async fn a_user_who_stops_the_session_ends_everything_in_it(hub: &Hub) {
-        let person = hub.person(|_| Answer::Stop).await;
+        let person = hub.person(|_| Reaction::Stop).await;
         let agent = hub.agent();
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), request()).await.unwrap();
@@ -309,7 +309,7 @@ async fn an_approval_that_was_not_used_in_time_is_a_clear_error() {
     let mut config = config();
     config.limits.approval_seconds = 3;
     let hub = Hub::embedded_with(config).await;
-    let person = hub.person(|_| Answer::Accept).await;
+    let person = hub.person(|_| Reaction::Accept).await;
     let agent = hub.agent();
     let session = agent.session("Moving money.").open().await.unwrap();
     let late = session.park((), request_of(5)).await.unwrap();

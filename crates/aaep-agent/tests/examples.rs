@@ -16,7 +16,7 @@ mod clean_files;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Answer, Hub, LONG, Program};
+use support::{Hub, LONG, Program, Reaction};
 
 fn of_type<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
     let wanted = format!("aaep:agent.{name}");
@@ -27,7 +27,7 @@ in_both_worlds! {
     // covers: C27
     #[test]
     async fn the_bank_transfer_follows_the_worked_sequence(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         assert!(bank_transfer::run(&hub.agent()).await.unwrap());
         let events = person.judges(1).await;
         let asked = of_type(&events, "awaiting.confirmation")[0];
@@ -52,14 +52,14 @@ in_both_worlds! {
 
     #[test]
     async fn a_bank_transfer_that_nobody_wants_does_not_happen(hub: &Hub) {
-        let person = hub.person(|_| Answer::Reject).await;
+        let person = hub.person(|_| Reaction::Reject).await;
         assert!(!bank_transfer::run(&hub.agent()).await.unwrap());
         assert!(of_type(&person.judges(1).await, "tool.invoked").is_empty());
     }
 
     #[test]
     async fn the_cleaner_deletes_what_was_confirmed_and_nothing_else(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let directory = tempfile::tempdir().unwrap();
         for name in ["a.tmp", "b.bak", "c.log", "d.tmp", "e.tmp", "f.swp", "letter.txt"] {
             std::fs::write(directory.path().join(name), "x").unwrap();
@@ -78,7 +78,7 @@ in_both_worlds! {
 
     #[test]
     async fn the_cleaner_deletes_nothing_without_a_yes(hub: &Hub) {
-        let person = hub.person(|_| Answer::Reject).await;
+        let person = hub.person(|_| Reaction::Reject).await;
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a.tmp"), "x").unwrap();
         assert_eq!(clean_files::run(&hub.agent(), directory.path()).await.unwrap(), 0);
@@ -89,7 +89,7 @@ in_both_worlds! {
     // covers: T34, T31
     #[test]
     async fn the_chat_streams_its_answers(hub: &Hub) {
-        let person = hub.person(|_| Answer::Say(json!("Folake"))).await;
+        let person = hub.person(|_| Reaction::Say(json!("Folake"))).await;
         let agent = hub.agent();
         let chatting = tokio::spawn({
             let agent = agent.clone();
@@ -120,7 +120,7 @@ in_both_worlds! {
 async fn an_example_runs_as_a_program() {
     let example = support::built_example("bank_transfer");
     let hub = Hub::Program(Program::start(&[]).await);
-    let person = hub.person(|_| Answer::Accept).await;
+    let person = hub.person(|_| Reaction::Accept).await;
     let run = tokio::process::Command::new(example).arg(hub.url()).kill_on_drop(true).output();
     let output = tokio::time::timeout(LONG, run).await.unwrap().unwrap();
     assert!(output.status.success(), "{output:?}");

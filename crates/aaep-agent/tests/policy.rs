@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use aaep_agent::{Error, NotApproved, Session};
 use aaep_policy::Policy;
 use serde_json::{Value, json};
-use support::{Answer, Hub, LONG};
+use support::{Hub, LONG, Reaction};
 
 const POLICY: &str = r#"
 [[rule]]
@@ -58,8 +58,8 @@ fn types(events: &[Value]) -> Vec<&str> {
 async fn scene(hub: &Hub) {
     let person = hub
         .person(|event| match event["action"].as_str() {
-            Some("Send a mail to \"ann\"") => Answer::Accept,
-            _ => Answer::Reject,
+            Some("Send a mail to \"ann\"") => Reaction::Accept,
+            _ => Reaction::Reject,
         })
         .await;
     let agent = hub.agent();

@@ -14,7 +14,7 @@ use aaep_agent::{
 };
 use aaep_hub::config::{Config, HostName};
 use serde_json::{Value, json};
-use support::{Answer, Flaky, Hub, LONG, Person, Program};
+use support::{Flaky, Hub, LONG, Person, Program, Reaction};
 
 fn request(dollars: u32) -> Confirmation<Irreversible> {
     let action = format!("Transfer ${dollars}.");
@@ -53,8 +53,8 @@ in_both_worlds! {
     #[test]
     async fn a_parked_action_is_taken_up_by_the_next_run(hub: &Hub) {
         let person = hub.person(|event| match event["question"].as_str() {
-            Some("Your name?") => Answer::Say(json!("Folake")),
-            _ => Answer::Accept,
+            Some("Your name?") => Reaction::Say(json!("Folake")),
+            _ => Reaction::Accept,
         }).await;
         let (ticket, question) = until_it_crashes(hub, async |agent: Agent| {
             let session = agent.session("Moving money.").open().await.unwrap();
@@ -95,7 +95,7 @@ in_both_worlds! {
     // covers: I11
     #[test]
     async fn what_was_begun_runs_again_only_under_its_key(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let (ticket, first) = until_it_crashes(hub, async |agent: Agent| {
             let session = agent.session("Moving money.").open().await.unwrap();
             let parked = session.park((), request(500)).await.unwrap();
@@ -139,7 +139,7 @@ in_both_worlds! {
 
     #[test]
     async fn a_call_of_the_run_before_is_completed_with_what_was_found_out(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let session = until_it_crashes(hub, async |agent: Agent| {
             let session = agent.session("Searching.").open().await.unwrap();
             let call = session.tool("search").begin().await.unwrap();
@@ -160,7 +160,7 @@ in_both_worlds! {
 
     #[test]
     async fn a_ticket_of_nobody_is_refused(hub: &Hub) {
-        let _person = hub.person(|_| Answer::Silence).await;
+        let _person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Working.").open().await.unwrap();
         let none = format!("{}/req_{:032x}/key-1", session.id(), 7);
@@ -181,7 +181,7 @@ async fn lost_answers_change_nothing() {
     let hub = Hub::embedded_with(Config { allowed_hosts: vec![host], ..support::config() }).await;
     let Hub::Embedded(running) = &hub else { panic!("it is embedded") };
     let flaky = Flaky::start(listener, running.addresses()[0], 3);
-    let person = hub.person(|_| Answer::Accept).await;
+    let person = hub.person(|_| Reaction::Accept).await;
     let agent = Agent::connect(flaky.url(), "test-agent").unwrap().patience(LONG);
     for round in 1..=8 {
         let session = agent.session(format!("Round {round}.")).open().await.unwrap();
@@ -252,7 +252,7 @@ async fn a_hub_that_was_killed_brings_every_question_back_to_its_agent() {
     let restart = async {
         knocked(port).await;
         let hub = Program::durable(home.path(), &address).await;
-        let person = Person::listens_to(&hub.url, |_| Answer::Accept).await;
+        let person = Person::listens_to(&hub.url, |_| Reaction::Accept).await;
         (hub, person)
     };
     let (approval, (mut hub, person)) = tokio::join!(parked.decision(), restart);
@@ -264,7 +264,7 @@ async fn a_hub_that_was_killed_brings_every_question_back_to_its_agent() {
     let (invoked, hub) = tokio::join!(session.invoke(parked, approval.unwrap()), restart);
     let (money, call) = invoked.unwrap();
     assert_eq!(money, "the money");
-    let person = Person::listens_to(&hub.url, |_| Answer::Accept).await;
+    let person = Person::listens_to(&hub.url, |_| Reaction::Accept).await;
     open.succeed("Found.").await.unwrap();
     call.succeed("Moved.").await.unwrap();
     session.complete("Done.").await.unwrap();

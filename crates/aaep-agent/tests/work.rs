@@ -7,11 +7,11 @@ mod support;
 use std::time::Duration;
 
 use aaep_agent::{
-    Confirmation, Error, ErrorCategory, Handoff, Input, Progress, Question, RiskLevel, TargetKind,
-    ToolError, ToolStatus, Unanswered, Words,
+    Confirmation, Error, ErrorCategory, Handoff, InputEvent, Progress, Question, RiskLevel,
+    TargetKind, ToolError, ToolStatus, Unanswered, Words,
 };
 use serde_json::{Value, json};
-use support::{Answer, Hub, LONG};
+use support::{Hub, LONG, Reaction};
 
 fn of_type<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
     let wanted = format!("aaep:agent.{name}");
@@ -22,7 +22,7 @@ in_both_worlds! {
     // covers: T1, T3, T4, T6
     #[test]
     async fn a_session_ends_as_its_author_says(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("One.").open().await.unwrap();
         let words = Words::new("It is done.").terse("Done.").detailed("It is done, all of it.");
@@ -43,7 +43,7 @@ in_both_worlds! {
     // covers: T1
     #[test]
     async fn a_dropped_session_is_cancelled_and_a_panicking_one_fails(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         drop(agent.session("Dropped.").open().await.unwrap());
         let session = agent.session("Panicking.").open().await.unwrap();
@@ -61,7 +61,7 @@ in_both_worlds! {
     // covers: L13, D39
     #[test]
     async fn sentences_of_the_library_are_labelled_as_english_in_any_session(hub: &Hub) {
-        let person = hub.person(|_| Answer::Accept).await;
+        let person = hub.person(|_| Reaction::Accept).await;
         let agent = hub.agent();
         let session = agent.session("Je range.").language("fr-CA").open().await.unwrap();
         session.tool("search").run(async { Ok::<_, Error>(()) }).await.unwrap();
@@ -91,7 +91,7 @@ in_both_worlds! {
     // covers: T1
     #[test]
     async fn whoever_goes_away_while_waiting_leaves_nothing_open(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         // The future is polled once and then dropped, wherever it is then.
         macro_rules! once {
@@ -124,7 +124,7 @@ in_both_worlds! {
 
     #[test]
     async fn words_that_the_hub_refuses_end_the_session_all_the_same(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("One.").open().await.unwrap();
         let Err(Error::Refused(refused)) = session.complete("pay \u{202e}005$").await else {
@@ -135,10 +135,33 @@ in_both_worlds! {
         assert_eq!(of_type(&person.judges(1).await, "session.cancelled").len(), 1);
     }
 
+    // covers: T15, D34
+    #[test]
+    async fn words_that_the_hub_refuses_leave_the_status_of_a_tool_as_it_was(hub: &Hub) {
+        let person = hub.person(|_| Answer::Silence).await;
+        let agent = hub.agent();
+        let session = agent.session("Looking.").open().await.unwrap();
+        let call = session.tool("look").begin().await.unwrap();
+        let Err(Error::Refused(refused)) = call.succeed("Found \u{202e}hsac.").await else {
+            panic!("it was not refused");
+        };
+        assert_eq!(refused.rule.as_deref(), Some("D34"));
+        let named = session.tool("look");
+        let found = named.run_saying(async { Ok::<_, String>(7) }, |_| "\u{202e}7".into()).await;
+        assert_eq!(found.unwrap(), 7);
+        session.complete("Done.").await.unwrap();
+        let events = person.judges(1).await;
+        for completed in of_type(&events, "tool.completed") {
+            assert_eq!(completed["status"], "success", "{completed:#}");
+            assert_eq!(completed["summary_normal"], "look is over; the words for it were refused.");
+        }
+        assert_eq!(of_type(&events, "tool.completed").len(), 2);
+    }
+
     // covers: T11, T13, T15, T33
     #[test]
     async fn every_tool_comes_back_once_however_it_ends(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Working.").open().await.unwrap();
         let done = session
@@ -176,7 +199,7 @@ in_both_worlds! {
 
     #[test]
     async fn a_tool_is_given_up_when_the_session_is_stopped(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Working.").open().await.unwrap();
         let (begun, wait) = tokio::sync::oneshot::channel::<()>();
@@ -199,7 +222,7 @@ in_both_worlds! {
     // covers: T11
     #[test]
     async fn a_tool_that_cannot_be_announced_does_not_run_and_nothing_stays_open(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Working.").open().await.unwrap();
         let Err(Error::Refused(refused)) = session.tool("no such name!").begin().await else {
@@ -219,7 +242,7 @@ in_both_worlds! {
     // covers: T17, T18, T31, D19
     #[test]
     async fn an_output_arrives_whole_and_complete(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Telling.").open().await.unwrap();
         let text = "Grüße aus Ọ̀ṣogbo! 👨‍👩‍👧 Ein Satz. Noch einer.\n\nEin Absatz, 你好。 ".repeat(40);
@@ -256,12 +279,12 @@ in_both_worlds! {
     #[test]
     async fn questions_have_answers_of_their_type(hub: &Hub) {
         let person = hub.person(|event| match event["question"].as_str().unwrap() {
-            "Name?" => Answer::Say(json!("Folake")),
-            "Sure?" => Answer::Say(json!(true)),
-            "How many?" => Answer::Say(json!(2.5)),
-            "Which?" => Answer::Say(event["choices"][1]["value"].clone()),
-            "Stop?" => Answer::Stop,
-            _ => Answer::Silence,
+            "Name?" => Reaction::Say(json!("Folake")),
+            "Sure?" => Reaction::Say(json!(true)),
+            "How many?" => Reaction::Say(json!(2.5)),
+            "Which?" => Reaction::Say(event["choices"][1]["value"].clone()),
+            "Stop?" => Reaction::Stop,
+            _ => Reaction::Silence,
         })
         .await;
         let agent = hub.agent();
@@ -289,7 +312,7 @@ in_both_worlds! {
     // covers: T9, T10, T23, T25, T32
     #[test]
     async fn progress_states_and_handing_over_are_heard(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("A long job.").open().await.unwrap();
         session.thinking("Thinking about the order.").await.unwrap();
@@ -321,7 +344,7 @@ in_both_worlds! {
 
     #[test]
     async fn what_people_say_reaches_the_agent(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let mut inputs = agent.inputs();
         let said = async {
@@ -331,8 +354,8 @@ in_both_worlds! {
             }
         };
         let (input, ()) = tokio::join!(inputs.next(), said);
-        assert_eq!(input.unwrap(), Input::UserInput("What is my balance?".into()));
+        assert_eq!(input.unwrap(), InputEvent::UserInput("What is my balance?".into()));
         assert_eq!(person.says("And now?").await, 202);
-        assert_eq!(inputs.next().await.unwrap(), Input::UserInput("And now?".into()));
+        assert_eq!(inputs.next().await.unwrap(), InputEvent::UserInput("And now?".into()));
     }
 }

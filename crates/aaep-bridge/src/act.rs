@@ -41,7 +41,7 @@ pub enum Kind {
     Guard,
     /// Others see it at once.
     Publishes,
-    /// Runs a program that nobody has looked at.
+    /// Runs a program that was not looked at.
     Downloads,
     /// Takes something away for good.
     Deletes,

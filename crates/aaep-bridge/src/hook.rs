@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::act::{Judgment, shown};
 use crate::allowance::{self, Class, TIMES};
-use crate::host::{Answer, Call, Event, Host, Incoming};
+use crate::host::{Call, Event, HookAnswer, Host, Incoming};
 use crate::memory::{Memory, Page, digest};
 use crate::place::Scene;
 use crate::tools;
@@ -60,16 +60,16 @@ pub fn producer(host: Host) -> Producer {
 
 impl Desk {
     /// Deals with one call. Whatever goes wrong before a tool is a "no".
-    pub async fn handle(&self, incoming: &Incoming, agent: &Agent) -> Answer {
+    pub async fn handle(&self, incoming: &Incoming, agent: &Agent) -> HookAnswer {
         match &incoming.event {
             Event::Before(call) => match self.before(incoming, call, agent).await {
                 Ok(answer) => answer,
-                Err(why) => Answer::Deny(why.to_string()),
+                Err(why) => HookAnswer::Deny(why.to_string()),
             },
             _ => {
                 // What cannot be told is no reason to hold the program up.
                 let _ = self.told(incoming, agent).await;
-                Answer::Pass
+                HookAnswer::Pass
             }
         }
     }
@@ -79,7 +79,7 @@ impl Desk {
         incoming: &Incoming,
         call: &Call,
         agent: &Agent,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<HookAnswer, Trouble> {
         let scene = Scene::new(&incoming.directory, self.home.clone());
         let judgment = tools::judge(&call.tool, &call.arguments, &incoming.directory, &scene);
         let judgment = judgment.under(&self.policy.decide(&call.tool, &call.arguments.to_string()));
@@ -96,7 +96,7 @@ impl Desk {
                 Err(Trouble::Hub(Error::Refused(refused))) if refused.status == 409 => {
                     step.ask().await
                 }
-                told => told.map(|()| Answer::Pass),
+                told => told.map(|()| HookAnswer::Pass),
             },
         };
         session.leave();
@@ -264,7 +264,7 @@ impl Step<'_> {
     }
 
     /// Says that it runs, if the person allowed that for this session.
-    async fn allowed(&self) -> Option<Answer> {
+    async fn allowed(&self) -> Option<HookAnswer> {
         let class = self.class.as_ref()?;
         let page = self.desk.page(self.incoming).ok()?;
         let used = allowance::allowed(&page, self.session, class).await?;
@@ -272,7 +272,7 @@ impl Step<'_> {
         let why = format!(" You allowed it for this session: {used} of {TIMES}.");
         // A policy of the hub may want it asked all the same.
         self.tell(&why).await.ok()?;
-        Some(Answer::Allow("The person allowed it for this session.".into()))
+        Some(HookAnswer::Allow("The person allowed it for this session.".into()))
     }
 
     /// The hook that reports its end finds it again.
@@ -286,7 +286,7 @@ impl Step<'_> {
     }
 
     /// Asks, and waits for the answer.
-    async fn ask(&self) -> Result<Answer, Trouble> {
+    async fn ask(&self) -> Result<HookAnswer, Trouble> {
         let (tool, action) = (self.call.tool.as_str(), self.judgment.action());
         let consequence = self.judgment.consequence();
         match self.judgment.reversibility() {
@@ -297,7 +297,7 @@ impl Step<'_> {
         }
     }
 
-    async fn ask_for<K: Kind>(&self, request: Confirmation<K>) -> Result<Answer, Trouble> {
+    async fn ask_for<K: Kind>(&self, request: Confirmation<K>) -> Result<HookAnswer, Trouble> {
         let arguments = self.call.arguments.to_string();
         if arguments.len() > MAX_ASKED_BYTES {
             return Err(Trouble::TooLarge(arguments.len()));
@@ -318,11 +318,11 @@ impl Step<'_> {
         let approval = match decided.map_err(|_| Trouble::TooLate)? {
             Ok(approval) => approval,
             Err(Error::NotApproved(refusal)) if says(&refusal) == Some(ASK_THERE) => {
-                return Ok(Answer::AskThere("The person wants to be asked here.".into()));
+                return Ok(HookAnswer::AskThere("The person wants to be asked here.".into()));
             }
-            Err(Error::NotApproved(refusal)) => return Ok(Answer::Deny(refused(&refusal))),
+            Err(Error::NotApproved(refusal)) => return Ok(HookAnswer::Deny(refused(&refusal))),
             Err(Error::SessionOver) => {
-                return Ok(Answer::Deny("The person stopped this.".into()));
+                return Ok(HookAnswer::Deny("The person stopped this.".into()));
             }
             Err(error) => return Err(error.into()),
         };
@@ -342,7 +342,7 @@ impl Step<'_> {
             // What cannot be offered is asked again; that is all.
             let _ = allowance::said_yes(&page, self.session, host, class, wanted).await;
         }
-        Ok(Answer::Allow(format!("Approved by {by}.")))
+        Ok(HookAnswer::Allow(format!("Approved by {by}.")))
     }
 }
 

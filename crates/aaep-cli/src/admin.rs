@@ -1,9 +1,9 @@
-//! `aaep admin`: what whoever runs a hub does while it works.
+//! `aaep admin`: administering a hub while it runs.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use aaep_transport::client::{Answer, ClientError, HttpClient, Options, Token};
+use aaep_transport::client::{ClientError, FullResponse, HttpClient, Options, Token};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::discovery;
 use crate::exit::{self, Exit};
 use crate::lines::{Plain, Visible};
 
-/// Look after a hub that runs: agent ids and sessions. Needs the token of an administrator.
+/// Look after a hub that runs: agent ids, sessions, who may come in, lost PINs. Needs the token of an administrator.
 ///
 /// Everything that is changed here is in the audit: aaep audit export --kind administered.
 #[derive(Args, Debug)]
@@ -25,7 +25,8 @@ Examples:
   aaep admin hand-over cook kitchen-2
   aaep admin sessions
   aaep admin end sess_0123456789abcdef0123456789abcdef
-See aaep token deny to shut somebody out at once.")]
+  aaep admin deny tablet
+  aaep admin reset-presence ann")]
 pub(crate) struct AdminOptions {
     #[command(subcommand)]
     command: AdminCommand,
@@ -47,7 +48,7 @@ pub(crate) struct AdminOptions {
 enum AdminCommand {
     /// List the agent ids that belong to somebody.
     Agents,
-    /// Free an agent id: whoever speaks under it next has it.
+    /// Free an agent id: the next agent that speaks under it has it.
     Release {
         /// The id.
         agent_id: String,
@@ -64,6 +65,21 @@ enum AdminCommand {
     },
     /// List the sessions that are open.
     Sessions,
+    /// Shut a principal out at once, whatever it shows.
+    Deny {
+        /// The principal.
+        name: String,
+    },
+    /// Let a principal in again that was shut out.
+    Allow {
+        /// The principal.
+        name: String,
+    },
+    /// Remove the PIN and the passkeys of somebody who lost them; everybody who listens for them hears it.
+    ResetPresence {
+        /// The user.
+        user: String,
+    },
     /// End a session: what it asked for dies, and its agent is told.
     End {
         /// The session.
@@ -117,6 +133,21 @@ async fn administer(options: &AdminOptions) -> Result<Vec<String>, String> {
             post(&client, "admin/agents/hand-over", &wanted).await?;
             vec![format!("{} belongs to {} now.", Plain(agent_id), Plain(to))]
         }
+        AdminCommand::Deny { name } => {
+            post(&client, "admin/deny", &json!({ "name": name })).await?;
+            vec![format!("{} is shut out, whatever it shows.", Plain(name))]
+        }
+        AdminCommand::Allow { name } => {
+            post(&client, "admin/allow", &json!({ "name": name })).await?;
+            vec![format!("{} is let in again.", Plain(name))]
+        }
+        AdminCommand::ResetPresence { user } => {
+            post(&client, "admin/presence/reset", &json!({ "user": user })).await?;
+            vec![format!(
+                "{} has neither a PIN nor a passkey now. Until they set one, nobody can say yes to what needs it.",
+                Plain(user)
+            )]
+        }
         AdminCommand::End { session } => {
             if !session.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(format!("{session} is no session. `aaep admin sessions` lists them."));
@@ -157,7 +188,7 @@ async fn post(client: &HttpClient, path: &str, body: &Value) -> Result<(), Strin
     good(client.post(path, body.to_string()).await).map(drop)
 }
 
-pub(crate) fn good(answer: Result<Answer, ClientError>) -> Result<Answer, String> {
+pub(crate) fn good(answer: Result<FullResponse, ClientError>) -> Result<FullResponse, String> {
     let answer = answer.map_err(|error| error.to_string())?;
     if answer.status.is_success() {
         return Ok(answer);

@@ -106,7 +106,7 @@ pub(crate) struct DemoOptions {
 
 /// Ask for consent from a script, and end with the answer.
 ///
-/// The question goes to the hub on this machine, and from there to whoever listens.
+/// The question goes to the hub on this machine, and from there to everybody who listens.
 /// Silence is never a yes.
 #[derive(Args, Debug)]
 #[command(after_help = "\

@@ -25,7 +25,7 @@ use crate::arguments::{
 use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
 use crate::lines::{Plain, Visible, VisibleLines};
-use signed::SignatureCheck;
+use signed::{SignatureCheck, Signed};
 
 pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Exit> {
     match &options.command {
@@ -98,13 +98,13 @@ fn unable(text: &str) -> Exit {
 }
 
 /// A journal without a flaw, and how many yeses in it were signed.
-struct Found {
+struct IntactJournal {
     whole: Whole,
-    signed: u64,
+    signed: Signed,
 }
 
 /// What was found, and whether a note outside changed meanwhile.
-fn verified(options: &VerifyOptions) -> Result<Result<Found, Bad>, String> {
+fn verified(options: &VerifyOptions) -> Result<Result<IntactJournal, Bad>, String> {
     let Opened { reader, noted, key, replaced, .. } =
         open_file(&options.place, options.file.as_deref())?;
     let key = match &options.key {
@@ -127,7 +127,7 @@ fn verified(options: &VerifyOptions) -> Result<Result<Found, Bad>, String> {
     let whole = verify_with(&reader, key.as_ref(), noted, |number, record| {
         signatures.look(number, record);
     });
-    Ok(whole.and_then(|whole| Ok(Found { whole, signed: signatures.finish()? })))
+    Ok(whole.and_then(|whole| Ok(IntactJournal { whole, signed: signatures.finish()? })))
 }
 
 fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -146,14 +146,16 @@ fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit>
         say_verified(&verified, out)?;
     }
     Ok(match verified {
-        Ok(Found { whole, .. }) if whole.key_is_known && whole.keyed_after.is_some() => Exit::Good,
+        Ok(IntactJournal { whole, .. }) if whole.key_is_known && whole.keyed_after.is_some() => {
+            Exit::Good
+        }
         Ok(_) => Exit::Unable,
         Err(_) => Exit::Wrong,
     })
 }
 
-fn say_verified(verified: &Result<Found, Bad>, out: &mut impl Write) -> io::Result<()> {
-    let Found { whole, signed } = match verified {
+fn say_verified(verified: &Result<IntactJournal, Bad>, out: &mut impl Write) -> io::Result<()> {
+    let IntactJournal { whole, signed } = match verified {
         Ok(found) => found,
         Err(bad) => {
             writeln!(out, "{}", Plain(&bad.to_string()))?;
@@ -186,8 +188,15 @@ fn say_verified(verified: &Result<Found, Bad>, out: &mut impl Write) -> io::Resu
             whole.records
         )?,
     }
-    if *signed > 0 {
-        writeln!(out, "Yeses signed with a passkey, each over its own action: {signed}.")?;
+    let Signed { all, unknown } = signed;
+    if *all > 0 {
+        writeln!(out, "Yeses signed with a passkey, each over its own action: {all}.")?;
+    }
+    if *unknown > 0 {
+        writeln!(
+            out,
+            "For {unknown} of these, whose key it was is not known: it was registered before the audit named keys."
+        )?;
     }
     if !whole.erasures.is_empty() {
         writeln!(
@@ -259,7 +268,7 @@ fn old_copies_as_json(copies: &[OldCopy]) -> String {
     list.finish()
 }
 
-fn verified_as_json(verified: &Result<Found, Bad>) -> String {
+fn verified_as_json(verified: &Result<IntactJournal, Bad>) -> String {
     let mut line = Writer::new();
     line.open('{');
     let mut put = |name: &str, json: &str| {
@@ -270,9 +279,10 @@ fn verified_as_json(verified: &Result<Found, Bad>) -> String {
     let flag = |value: bool| if value { "true" } else { "false" };
     put("whole", flag(verified.is_ok()));
     match verified {
-        Ok(Found { whole, signed }) => {
+        Ok(IntactJournal { whole, signed }) => {
             put("records", &whole.records.to_string());
-            put("signed", &signed.to_string());
+            put("signed", &signed.all.to_string());
+            put("signed_with_unknown_key", &signed.unknown.to_string());
             put("erased", &whole.erased().to_string());
             put("to_remove", &whole.to_remove.to_string());
             put("erasures", &erasures_as_json(&whole.erasures));

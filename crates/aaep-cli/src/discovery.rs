@@ -115,6 +115,30 @@ pub(crate) fn running(named: Option<&str>) -> Result<DiscoveredHub, String> {
     hub(named)
 }
 
+/// What of an agent's environment a hub gets that outlives it: where things are, and the hub's own
+/// settings. Tokens are the agent's, and the options for trying out are not for an agent to set: they
+/// would let it answer for the person.
+#[cfg(unix)]
+fn is_for_hub(name: &str) -> bool {
+    let place = matches!(
+        name,
+        "HOME"
+            | "PATH"
+            | "USER"
+            | "LOGNAME"
+            | "LANG"
+            | "TMPDIR"
+            | "XDG_RUNTIME_DIR"
+            | "XDG_STATE_HOME"
+            | "XDG_DATA_HOME"
+            | "XDG_CONFIG_HOME"
+    );
+    let kept_back = ["AAEP_TOKEN", "AAEP_DEVELOPMENT"];
+    let is_kept_back = kept_back.iter().any(|prefix| name.starts_with(prefix));
+    place || name.starts_with("AAEP_") && !is_kept_back
+}
+
+// enforces: I30
 /// Starts a hub that outlives this process. It gets nothing of the environment but where things are:
 /// agents hand their keys to their hooks.
 #[cfg(unix)]
@@ -122,22 +146,7 @@ fn start() -> Result<std::process::Child, String> {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let needed = |name: &str| {
-        matches!(
-            name,
-            "HOME"
-                | "PATH"
-                | "USER"
-                | "LOGNAME"
-                | "LANG"
-                | "TMPDIR"
-                | "XDG_RUNTIME_DIR"
-                | "XDG_STATE_HOME"
-                | "XDG_DATA_HOME"
-                | "XDG_CONFIG_HOME"
-        ) || (name.starts_with("AAEP_") && !name.starts_with("AAEP_TOKEN"))
-    };
-    let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(needed));
+    let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_for_hub));
     let mut command = Command::new(program);
     command.arg("hub").env_clear().envs(kept);
     if std::env::var_os("AAEP_LISTEN").is_none() {
@@ -277,6 +286,22 @@ fn read(file: &Path) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // covers: I30
+    #[cfg(unix)]
+    #[test]
+    fn an_agents_environment_does_not_disarm_the_hub_that_its_hook_starts() {
+        for kept in ["HOME", "XDG_RUNTIME_DIR", "AAEP_CONFIG", "AAEP_UNIX_SOCKET__PATH"] {
+            assert!(is_for_hub(kept), "{kept}");
+        }
+        let kept_back = [
+            "AAEP_DEVELOPMENT__OWN_REPLIES",
+            "AAEP_DEVELOPMENT__LOCAL_REPLIES",
+            "AAEP_TOKEN",
+            "KEY",
+        ];
+        assert!(!kept_back.into_iter().any(is_for_hub));
+    }
 
     #[test]
     fn a_hub_that_listens_everywhere_is_reached_here() {

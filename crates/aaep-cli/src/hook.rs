@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aaep_bridge::hook::{Desk, producer};
-use aaep_bridge::host::{Answer, Host, Incoming, MAX_INPUT_BYTES, Reply, own_time};
+use aaep_bridge::host::{HookAnswer, Host, Incoming, MAX_INPUT_BYTES, Reply, own_time};
 use aaep_bridge::{Given, Memory};
 
 use aaep_policy::Policy;
@@ -95,7 +95,7 @@ fn answer(options: &HookOptions, begun: Instant) -> Reply {
         Some(Ok(policy)) => policy,
         Some(Err(why)) => {
             let why = format!("It is not done: the policy cannot be used: {why}");
-            return Answer::Deny(why).reply(&incoming);
+            return HookAnswer::Deny(why).reply(&incoming);
         }
     };
     let waits = options.host_timeout.map(Duration::from_secs);
@@ -106,13 +106,13 @@ fn answer(options: &HookOptions, begun: Instant) -> Reply {
     let done = within(left, move || work(&call, hub.as_deref(), policy, deadline));
     match done {
         Ok(answer) => answer.reply(&incoming),
-        Err(why) => Answer::Deny(format!("It is not done: {why}.")).reply(&incoming),
+        Err(why) => HookAnswer::Deny(format!("It is not done: {why}.")).reply(&incoming),
     }
 }
 
 /// A "no" to a call that was not understood.
 fn refuse(options: &HookOptions, why: &str) -> Reply {
-    Answer::refuse(options.host, &format!("It is not done: {why}. See `aaep hook --help`."))
+    HookAnswer::refuse(options.host, &format!("It is not done: {why}. See `aaep hook --help`."))
 }
 
 fn read() -> io::Result<Vec<u8>> {
@@ -137,23 +137,25 @@ fn within<T: Send + 'static>(
     })
 }
 
-fn work(incoming: &Incoming, hub: Option<&str>, policy: Policy, deadline: Instant) -> Answer {
+fn work(incoming: &Incoming, hub: Option<&str>, policy: Policy, deadline: Instant) -> HookAnswer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return Answer::Deny(format!("It is not done: {error}.")),
+        Err(error) => return HookAnswer::Deny(format!("It is not done: {error}.")),
     };
     runtime.block_on(async {
         let agent = match discovery::connect(hub, producer(incoming.host), HUB_ANSWERS) {
             Ok(agent) => agent,
             Err(why) => {
-                return Answer::Deny(format!("Nobody could be asked, so it is not done: {why}"));
+                return HookAnswer::Deny(format!(
+                    "Nobody could be asked, so it is not done: {why}"
+                ));
             }
         };
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let memory = match state() {
             Some(directory) => Memory::at(directory),
-            None => return Answer::Deny("It is not done: HOME is not set.".into()),
+            None => return HookAnswer::Deny("It is not done: HOME is not set.".into()),
         };
         // Room to withdraw the question before the time is over.
         let answered = deadline.checked_sub(2 * GOODBYE).unwrap_or(deadline);
@@ -162,7 +164,7 @@ fn work(incoming: &Incoming, hub: Option<&str>, policy: Policy, deadline: Instan
         let answer = tokio::select! {
             answer = desk.handle(incoming, &agent) => answer,
             // What was asked is withdrawn.
-            () = gone() => Answer::Deny("The program that called is gone.".into()),
+            () = gone() => HookAnswer::Deny("The program that called is gone.".into()),
         };
         let _ = tokio::time::timeout(GOODBYE, agent.close()).await;
         answer

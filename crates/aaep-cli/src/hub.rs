@@ -138,7 +138,10 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
         log.end();
         return ended;
     }
-    let builder = Hub::builder().config(config.clone());
+    let mut builder = Hub::builder().config(config.clone());
+    if let Some(file) = &file {
+        builder = builder.config_file(file);
+    }
     #[cfg(feature = "otlp")]
     let builder = builder.trace_parent(crate::log::trace_parent);
     let prepared = match builder.prepare() {
@@ -203,8 +206,10 @@ async fn until_stopped(
     log: &Log,
 ) -> Result<(), Fault> {
     loop {
+        let asked = running.asked_to_reload();
         let signal = tokio::select! {
             failed = running.failed() => return failed,
+            () = asked => Signal::Reload,
             signal = signals.next() => signal,
         };
         match signal {

@@ -144,7 +144,7 @@ struct KnownOptions {
 
 /// Forget the key of a hub: the next one that it shows is remembered.
 ///
-/// Do so only when whoever runs the hub has told you that its key has changed.
+/// Do so only when the hub's administrator has told you that its key has changed.
 #[derive(Args, Debug)]
 struct ForgetOptions {
     /// Its name or address, as `aaep manifest known` shows it.

@@ -4,13 +4,17 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use aaep_hub::config::{Config, Flags, Surroundings, load};
-use aaep_hub::passkey::is_any_registered;
+use aaep_hub::passkey::{is_any_registered, registered};
 use aaep_hub::{Fault, PinFile, start};
+use aaep_transport::client::{HttpClient, Options, Token};
 use aaep_types::Presence;
+use aaep_types::json::Writer;
 use aaep_types::presence::Pin;
 use clap::{Args, Subcommand};
 
+use crate::discovery;
 use crate::exit::{self, Exit};
+use crate::lines::Plain;
 
 /// Set, show or remove the PIN that a yes to something grave needs.
 ///
@@ -24,7 +28,8 @@ the environment. A hub that runs takes it over at once, and tells everybody who 
 Examples:
   aaep presence set
   aaep presence status
-  aaep presence remove")]
+  aaep presence remove
+  aaep presence set --hub https://hub.example/aaep/v1 --token-file ~/hub.token")]
 pub(crate) struct PresenceOptions {
     #[command(subcommand)]
     command: PresenceCommand,
@@ -34,7 +39,16 @@ pub(crate) struct PresenceOptions {
     /// The hub's data directory, where it has no state directory of its own.
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
-    /// Whose PIN; the user of whoever comes without a token if nobody is named.
+    /// A hub on another machine, or whose files are another user's: the PIN is set over HTTP, for the user of the token.
+    #[arg(long, value_name = "URL", global = true, conflicts_with_all = ["config", "data", "user"])]
+    hub: Option<String>,
+    /// A file with your token for that hub.
+    #[arg(long, value_name = "FILE", global = true, requires = "hub")]
+    token_file: Option<PathBuf>,
+    /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
+    #[arg(long, value_name = "FILE", global = true, requires = "hub")]
+    ca: Option<PathBuf>,
+    /// Whose PIN; without a name, that of the user who connects without a token.
     #[arg(long, global = true, default_value = aaep_hub::access::LOCAL_USER)]
     user: String,
 }
@@ -69,6 +83,7 @@ impl From<io::Error> for Failure {
 
 pub(crate) fn run(options: &PresenceOptions, out: &mut impl Write) -> io::Result<Exit> {
     let done = match options.command {
+        command if options.hub.is_some() => there(options, command),
         PresenceCommand::Set => set(options),
         PresenceCommand::Status => status(options),
         PresenceCommand::Remove => remove(options),
@@ -88,7 +103,7 @@ pub(crate) fn run(options: &PresenceOptions, out: &mut impl Write) -> io::Result
 /// What somebody who has no PIN yet should know, in a sentence.
 pub(crate) const MISSING: &str = "No PIN is set: a program that runs as you could answer for you. Set one with: aaep presence set";
 
-/// The same, if whoever runs this has had a hub here, and it is so for that.
+/// The same, with the reason, if this user had a hub here before.
 pub(crate) fn missing() -> Option<String> {
     let loaded = load(&Flags::default(), &Surroundings::of_process().ok()?).ok()?;
     let file = PinFile::of(&loaded.config)?;
@@ -139,22 +154,74 @@ fn set(options: &PresenceOptions) -> Result<String, Failure> {
             return Err(Failure::Said("That is not the PIN. Nothing was changed.".into()));
         }
     }
-    let new = ask("A new PIN, at least four characters: ")?;
-    if ask("The same once more: ")? != new {
-        return Err(Failure::Said("The two are not the same. Nothing was changed.".into()));
-    }
-    file.set(user, &new)?;
+    file.set(user, &chosen()?)?;
     Ok(format!(
         "The PIN of {user} is set. From now on, a yes to what is of high risk and cannot be undone needs it."
     ))
 }
 
+/// The same at a hub whose files are elsewhere.
+fn there(options: &PresenceOptions, command: PresenceCommand) -> Result<String, Failure> {
+    let new = match command {
+        PresenceCommand::Set => Some(chosen()?),
+        PresenceCommand::Remove => None,
+        PresenceCommand::Status => {
+            let text = "Only the hub's own machine says whether there is a PIN.";
+            return Err(Failure::Said(text.into()));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let client = client(options).map_err(Failure::Said)?;
+    let send = |old: Option<&Pin<'_>>| {
+        let (new, old) = (new.as_ref().map(Pin::expose), old.map(Pin::expose));
+        let mut body = Writer::new();
+        body.open('{');
+        for (name, pin) in [("pin", new), ("old", old)] {
+            if let Some(pin) = pin {
+                body.name(name);
+                body.string(pin);
+                body.comma();
+            }
+        }
+        body.close('}');
+        runtime.block_on(client.post("presence/pin", body.finish()))
+    };
+    let mut answer = send(None);
+    // It says so with 403 where there is one already.
+    if answer.as_ref().is_ok_and(|answer| answer.status == 403) {
+        answer = send(Some(&ask("Your PIN as it is now: ")?));
+    }
+    crate::admin::good(answer).map_err(Failure::Said)?;
+    Ok(match new {
+        Some(_) => "Your PIN is set. From now on, a yes to what is of high risk and cannot be undone needs it.".into(),
+        None => "You have no PIN any more.".into(),
+    })
+}
+
+fn client(options: &PresenceOptions) -> Result<HttpClient, String> {
+    let found = discovery::hub(options.hub.as_deref())?;
+    let token = discovery::token(options.token_file.as_deref())?
+        .ok_or("There is no token of yours. Name it with --token-file.")?;
+    let token = Token::parse(token.trim()).map_err(|error| error.to_string())?;
+    let extra_roots_pem = discovery::certificates(options.ca.as_deref())?.or(found.certificate);
+    let with = Options { token: Some(token), extra_roots_pem, ..Options::default() };
+    discovery::client(&found.url, with).map_err(|error| error.to_string())
+}
+
 fn status(options: &PresenceOptions) -> Result<String, Failure> {
     let file = file(options)?;
-    Ok(match has(&file, &options.user)? {
+    let mut said = match has(&file, &options.user)? {
         true => format!("{} has a PIN.", options.user),
         false => format!("{} has no PIN. Set one with: aaep presence set", options.user),
-    })
+    };
+    let (config, data) = (options.config.clone(), options.data.clone());
+    let flags = Flags { config, data, ..Flags::default() };
+    let loaded = load(&flags, &Surroundings::of_process()?)?;
+    for (name, domain) in registered(&loaded.config, &options.user)? {
+        let (name, domain) = (Plain(&name), Plain(&domain));
+        said += &format!("\nA passkey for {domain}: {name}.");
+    }
+    Ok(said)
 }
 
 fn remove(options: &PresenceOptions) -> Result<String, Failure> {
@@ -168,6 +235,15 @@ fn remove(options: &PresenceOptions) -> Result<String, Failure> {
     }
     file.remove(user)?;
     Ok(format!("{user} has no PIN any more."))
+}
+
+/// A new PIN, typed twice.
+fn chosen() -> Result<Pin<'static>, Failure> {
+    let new = ask("A new PIN, at least four characters: ")?;
+    if ask("The same once more: ")? != new {
+        return Err(Failure::Said("The two are not the same. Nothing was changed.".into()));
+    }
+    Ok(new)
 }
 
 /// Asks for a PIN: typed without being shown, or a line of standard input.

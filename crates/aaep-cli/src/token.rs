@@ -12,7 +12,7 @@ use crate::exit::{self, Exit};
 
 /// Make, list and revoke the tokens with which people and programs come to the hub.
 ///
-/// They stand in the hub's configuration file. A hub that runs is told at once: whoever was shut out
+/// They stand in the hub's configuration file. A hub that runs is told at once: who was shut out
 /// hears nothing more.
 #[derive(Args, Debug)]
 #[command(after_help = "\

@@ -16,7 +16,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use aaep_conformance::suite::reference::{
-    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault,
+    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault,
 };
 use support::{Hub, Setup};
 
@@ -177,7 +177,7 @@ async fn a_correct_producer_is_granted_its_level_and_a_wrong_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let owner = file(directory.path(), "owner", OWNER);
     let stranger = file(directory.path(), "stranger", STRANGER);
-    for (fault, status) in [(None, 0), (Some(Fault::TakesForged), 1)] {
+    for (fault, status) in [(None, 0), (Some(ProducerFault::TakesForged), 1)] {
         let producer = Producer::start(fault).await.unwrap();
         let tokens = ["--token-file", owner.as_str(), "--stranger-token-file", stranger.as_str()];
         let mut arguments = vec![producer.base(), "--format", "json", "--patience", "3"];

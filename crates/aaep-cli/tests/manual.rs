@@ -5,6 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
+
 fn aaep(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_aaep")).args(arguments).output().unwrap()
 }
@@ -40,7 +45,7 @@ fn every_shell_learns_every_command() {
 fn bash_completes_a_command_and_its_options() {
     let bash = Command::new("bash").arg("--version").stdout(Stdio::null()).status();
     if bash.is_err() {
-        println!("skipped: there is no bash");
+        skipped("there is no bash");
         return;
     }
     let directory = tempfile::tempdir().unwrap();

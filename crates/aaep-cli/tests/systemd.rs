@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+#[path = "../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
+
 /// A hub that is killed with the test.
 struct Hub(Child);
 
@@ -97,7 +102,7 @@ fn units() -> PathBuf {
 fn systemd_understands_the_units() {
     let analyze = Command::new("systemd-analyze").arg("--version").stdout(Stdio::null()).status();
     if analyze.is_err() {
-        println!("skipped: there is no systemd-analyze");
+        skipped("there is no systemd-analyze");
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -7,17 +7,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use aaep_conformance::suite::reference::{
-    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault,
+    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault,
 };
 use aaep_conformance::suite::subscriber::{Listening, Subject};
-use aaep_conformance::suite::{Outcome, Report, Target, producer};
+use aaep_conformance::suite::{CheckOutcome, Report, Target, producer};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// Runs at a time: some wait long for what never comes.
 const AT_ONCE: usize = 12;
 
-async fn against_producer(fault: Option<Fault>) -> Result<Report, Failure> {
+async fn against_producer(fault: Option<ProducerFault>) -> Result<Report, Failure> {
     let running = Producer::start(fault).await?;
     let target = Target {
         token: Some(OWNER.into()),
@@ -41,7 +41,7 @@ async fn against_subscriber(fault: Option<SubscriberFault>) -> Result<Report, Fa
 
 fn is_caught(report: &Report, check: &str) -> bool {
     let found = report.check(check).map(|result| &result.outcome);
-    matches!(found, Some(Outcome::Failed(_)))
+    matches!(found, Some(CheckOutcome::Failed(_)))
 }
 
 #[tokio::main]
@@ -58,7 +58,7 @@ async fn main() -> Result<ExitCode, Failure> {
         }
     }
     let mut caught = 0;
-    for faults in Fault::ALL.chunks(AT_ONCE) {
+    for faults in ProducerFault::ALL.chunks(AT_ONCE) {
         let runs = faults.iter().map(|(fault, _)| tokio::spawn(against_producer(Some(*fault))));
         for ((fault, check), running) in faults.iter().zip(runs.collect::<Vec<_>>()) {
             let found = is_caught(&running.await??, check);
@@ -74,7 +74,7 @@ async fn main() -> Result<ExitCode, Failure> {
             println!("{fault:?}: {}.", if found { check } else { "not caught" });
         }
     }
-    let all = Fault::ALL.len() + SubscriberFault::ALL.len();
+    let all = ProducerFault::ALL.len() + SubscriberFault::ALL.len();
     println!("caught {caught} of {all}");
     Ok(if correct && caught == all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,11 +6,11 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use aaep_conformance::suite::reference::{
-    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault,
+    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault,
 };
 use aaep_conformance::suite::subscriber::{Keys, Listening, Subject, Watch};
 use aaep_conformance::suite::{
-    CATALOG, Force, Outcome, Report, SUBSCRIBER, Start, Target, producer,
+    CATALOG, CheckOutcome, Force, Report, SUBSCRIBER, Start, Target, producer,
 };
 
 fn target(base: &str) -> Target {
@@ -39,7 +39,7 @@ const AT_ONCE: usize = 24;
 /// Whether a report shows this fault, and grants nothing that depends on it.
 fn caught(report: &Report, check: &str, level: u8) -> bool {
     let result = report.check(check).unwrap();
-    let failed = matches!(result.outcome, Outcome::Failed(_));
+    let failed = matches!(result.outcome, CheckOutcome::Failed(_));
     failed && (report.granted() < Some(level) || result.check.force == Force::Should)
 }
 
@@ -47,7 +47,7 @@ fn caught(report: &Report, check: &str, level: u8) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_is_caught_by_its_check() {
     let mut wrong = Vec::new();
-    for faults in Fault::ALL.chunks(AT_ONCE) {
+    for faults in ProducerFault::ALL.chunks(AT_ONCE) {
         let runs = faults.iter().map(|(fault, check)| {
             tokio::spawn(async move {
                 let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
@@ -144,9 +144,9 @@ async fn what_is_not_exercised_is_not_granted() {
     let correct = Producer::start(None).await.unwrap();
     let alone = Target { stranger: None, ..target(correct.base()) };
     let report = producer::run(&alone).await;
-    assert!(matches!(report.check("stolen").unwrap().outcome, Outcome::NotExercised(_)));
+    assert!(matches!(report.check("stolen").unwrap().outcome, CheckOutcome::NotExercised(_)));
     assert_eq!(report.granted(), Some(1), "{}", report.to_text());
-    assert!(matches!(report.check("borrowed").unwrap().outcome, Outcome::NotExercised(_)));
+    assert!(matches!(report.check("borrowed").unwrap().outcome, CheckOutcome::NotExercised(_)));
 }
 
 /// Something that listens, reads a little, says this, and hangs up or does not.

@@ -93,11 +93,11 @@ impl House {
             lease_seconds: 3600,
             payload: "",
         };
-        let Ok(Answer::Session(session)) = self.handle(Input::Open(open)) else { unreachable!() };
+        let Ok(Handled::Session(session)) = self.handle(Input::Open(open)) else { unreachable!() };
         session
     }
 
-    fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+    fn handle(&mut self, input: Input<'_>) -> Result<Handled, Refusal> {
         let answer = self.producer.handle(input, self.now);
         self.drain();
         answer
@@ -121,7 +121,7 @@ question: &AgentQuestion::read(EventKind::AwaitingConfirmation, "delete", &argum
 described_by: DescribedBy::Agent,
 }));
         match answer {
-            Ok(Answer::Waiting { request, .. }) => request,
+            Ok(Handled::Waiting { request, .. }) => request,
             other => unreachable!("{other:?}"),
         }
     }

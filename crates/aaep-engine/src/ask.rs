@@ -9,7 +9,7 @@ use crate::draft::{Ready, account_of};
 use crate::engine::{Engine, no_session};
 use crate::hints::Hints;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
-use crate::io::{Answer, Ask};
+use crate::io::{Ask, Handled};
 use crate::principal::Principal;
 use crate::question::{AgentQuestion, QuestionTerms, asks_nothing, with_token};
 use crate::record::{Asked, Record};
@@ -26,7 +26,7 @@ impl<R: Rules> Engine<R> {
         key: SessionKey,
         ask: Ask<'_>,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let question = ask.question;
         let confirmation = match question.kind {
             EventKind::AwaitingConfirmation => true,
@@ -51,7 +51,7 @@ impl<R: Rules> Engine<R> {
         let asking =
             self.sessions.get(&key).and_then(|session| session.pending.like(&digest).find(asks));
         if let Some(request) = asking {
-            return Ok(Answer::Waiting { request, digest, again: true });
+            return Ok(Handled::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
         self.waiting.admit(&self.limits.waiting_requests(), ask.agent, 1)?;
@@ -87,7 +87,7 @@ impl<R: Rules> Engine<R> {
         request.bytes = bytes;
         let said = (without_token, draft.account, asked.variants);
         self.begin_waiting(request, said, &json, now);
-        Ok(Answer::Waiting { request: RequestId::of(event), digest, again: false })
+        Ok(Handled::Waiting { request: RequestId::of(event), digest, again: false })
     }
 
     /// A new session is no new budget: the user is the same.

@@ -31,7 +31,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) extension: Option<Extension>,
     /// The account of the action that is asked about, as JSON.
     pub(crate) account: Option<Arc<str>>,
-    /// How present whoever says yes has to be.
+    /// The presence that a yes requires.
     pub(crate) needs: Presence,
     /// What its agent says of it besides the payload.
     pub(crate) hints: Option<Box<Hints>>,

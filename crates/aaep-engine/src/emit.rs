@@ -13,7 +13,7 @@ use crate::draft::{Draft, Ready, members, on_one_line};
 use crate::engine::{Ended, Engine, Timer, no_session};
 use crate::hints::is_ours_alone;
 use crate::ids::{EventNumber, SessionKey, session_key};
-use crate::io::{Answer, Emitted, Open, Output};
+use crate::io::{Emitted, Handled, Open, Output};
 use crate::principal::{Principal, Role};
 use crate::record::{Opened, Record};
 use crate::refusal::{Blame, Refusal};
@@ -26,7 +26,7 @@ use crate::words::{Phrase, say};
 const KEPT_SECONDS: u64 = 24 * 60 * 60;
 
 impl<R: Rules> Engine<R> {
-    pub(crate) fn open(&mut self, open: Open<'_>, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn open(&mut self, open: Open<'_>, now: Now) -> Result<Handled, Refusal> {
         if open.agent.role != Role::Agent {
             return Err(Refusal::new(Blame::NotYours, rule::S6, "Only agents open sessions."));
         }
@@ -72,7 +72,7 @@ impl<R: Rules> Engine<R> {
         self.open.add(&session.agent, 1);
         self.sessions.insert(session);
         self.push(id, draft.ready(event, json.clone(), Some(&parsed)), needs, now);
-        Ok(Answer::Session(public))
+        Ok(Handled::Session(public))
     }
 
     // enforces: I23
@@ -104,7 +104,7 @@ impl<R: Rules> Engine<R> {
         event: &AgentEvent,
         arguments: Option<&Canonical>,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let kind = event.kind();
         if kind.is_some_and(EventKind::is_terminal) {
             return self.end(id, event, now);
@@ -156,7 +156,7 @@ impl<R: Rules> Engine<R> {
             let agent = session.agent.clone();
             self.note_handoff(id, &agent, now);
         }
-        Ok(Answer::Emitted { number, event })
+        Ok(Handled::Emitted { number, event })
     }
 
     // enforces: I20, I4
@@ -344,7 +344,7 @@ impl<R: Rules> Engine<R> {
         id: SessionKey,
         event: &AgentEvent,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         let kind = event.kind();
         let draft = Draft::of_event(event, event.said()?);
@@ -376,7 +376,7 @@ impl<R: Rules> Engine<R> {
         if kind.is_some_and(R::ends_session) {
             self.forget_session(id, now);
         }
-        Ok(Answer::Emitted { number, event })
+        Ok(Handled::Emitted { number, event })
     }
 
     pub(crate) fn forget_session(&mut self, id: SessionKey, now: Now) {

@@ -12,7 +12,7 @@ use crate::clock::{Boot, Now};
 use crate::durability::DurabilityQueue;
 use crate::hints::Hints;
 use crate::ids::{Ids, RequestId, Secrets, SessionKey, session_key};
-use crate::io::{Answer, Input, Output};
+use crate::io::{Handled, Input, Output};
 use crate::limits::Footprint;
 use crate::limits::Limits;
 use crate::listeners::Listeners;
@@ -150,14 +150,14 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Takes one input. A refusal names the rule and has changed nothing.
-    pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
+    pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Handled, Refusal> {
         // enforces: C14, I7, I27, C26
         // What is due is due before whatever came later.
         self.fire_due(R::due_before_input(now));
         self.take_input(input, now)
     }
 
-    fn take_input(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
+    fn take_input(&mut self, input: Input<'_>, now: Now) -> Result<Handled, Refusal> {
         match input {
             Input::Open(open) => self.open(open, now),
             Input::Emit { agent, session, event, arguments } => {
@@ -177,30 +177,30 @@ impl<R: Rules> Engine<R> {
                 self.invoke(request, arguments, now)
             }
             Input::Touch { agent, session } => {
-                self.touch(agent, session, now).map(|_| Answer::Done)
+                self.touch(agent, session, now).map(|_| Handled::Done)
             }
             Input::Claim { agent, id } => {
                 self.needs_journal()?;
                 let (agent, user) = (agent.name.clone(), agent.user.clone());
                 self.append(&Record::Claimed { agent, user, id: id.into() });
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::Administer { by, act, what, to } => {
                 self.needs_journal()?;
                 let [by, act, what, to] = [by, act, what, to].map(Arc::from);
                 self.append(&Record::Administered { by, act, what, to });
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::EndSession { by, session } => self.end_by_force(by, session, now),
             Input::Owe { session, rules } => {
                 let session = session.to_string().into();
                 self.append(&Record::Owed { session, rules });
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::Erase { why, note, runs } => {
                 self.needs_journal()?;
                 self.append(&Record::Erased { why, note, runs });
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::Message { peer, message, call } => self.message(peer, message, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
@@ -210,23 +210,23 @@ impl<R: Rules> Engine<R> {
             Input::Left { subscription } => self.left(subscription, now),
             Input::Persisted { number } => {
                 self.durability.persisted(number.min(self.next_record - 1));
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::JournalFailed => {
                 self.journal_works = false;
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::JournalWorks => {
                 self.journal_works = true;
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::Drain => {
                 self.draining = true;
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
             Input::Tick => {
                 self.fire_due(now);
-                Ok(Answer::Done)
+                Ok(Handled::Done)
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::draft::{Draft, members};
 use crate::engine::{Engine, no_session};
 use crate::hints::Hints;
 use crate::ids::{Digest, RequestId, SessionKey};
-use crate::io::{Answer, Output};
+use crate::io::{Handled, Output};
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::request::Status;
@@ -21,9 +21,9 @@ impl<R: Rules> Engine<R> {
         number: RequestId,
         arguments: Option<&Canonical>,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         self.needs_journal()?;
-        let Some(request) = self.requests.get(&number) else { return Ok(Answer::Done) };
+        let Some(request) = self.requests.get(&number) else { return Ok(Handled::Done) };
         if request.status == Status::Expired {
             // enforces: D41
             let text = format!(
@@ -97,7 +97,7 @@ impl<R: Rules> Engine<R> {
         self.durability.push(id, needs, Output::Granted { request: number, call, arguments: run });
         let (call, said) = (call.as_str().into(), self.said(id));
         self.append(&Record::Invoked { request: number, call, said });
-        Ok(Answer::Done)
+        Ok(Handled::Done)
     }
 
     // enforces: D37

@@ -179,7 +179,7 @@ pub struct Ask<'a> {
 /// The immediate answer to an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum Handled {
     /// Done.
     Done,
     /// The message was taken. Its sender sends too much, so the answer comes later, with

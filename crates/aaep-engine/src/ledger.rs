@@ -8,7 +8,7 @@ use crate::draft::{Draft, Extension, account_in, members, payload_of};
 use crate::engine::Engine;
 use crate::hints::Hints;
 use crate::ids::{RequestId, SessionKey};
-use crate::io::{Answer, Output};
+use crate::io::{Handled, Output};
 use crate::record::{Outcome, Record};
 use crate::refusal::Refusal;
 use crate::request::{Status, Unused};
@@ -207,11 +207,11 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The agent no longer needs an answer, or gives up what was approved.
-    pub(crate) fn withdraw(&mut self, number: RequestId, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn withdraw(&mut self, number: RequestId, now: Now) -> Result<Handled, Refusal> {
         if self.status(number).is_some_and(Status::is_approved) {
             self.needs_journal()?;
             self.expire_approval(number, Unused::GivenUp, now);
-            return Ok(Answer::Done);
+            return Ok(Handled::Done);
         }
         if self.status(number) != Some(Status::Pending) {
             return Err(Refusal::order(
@@ -221,7 +221,7 @@ impl<R: Rules> Engine<R> {
         }
         self.needs_journal()?;
         self.resolve(number, Outcome::Cancelled, false, "agent", now);
-        Ok(Answer::Done)
+        Ok(Handled::Done)
     }
 
     /// I13: nothing of a session stays pending when it ends.

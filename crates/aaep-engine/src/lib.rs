@@ -138,7 +138,7 @@ pub use delivery::{Deliver, Delivery, Load};
 pub use engine::Engine;
 pub use handshake::{Handshake, Negotiated, terms_of};
 pub use ids::{Digest, EventNumber, RequestId, Secrets};
-pub use io::{Answer, Ask, Emitted, Input, Open, Output};
+pub use io::{Ask, Emitted, Handled, Input, Open, Output};
 pub use limits::{Footprint, Limits};
 pub use message::SubscriberMessage;
 pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};

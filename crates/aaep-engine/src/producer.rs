@@ -11,7 +11,7 @@ use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
 use crate::handshake::{Handshake, Kind, Negotiated, Proposal, Renegotiation, Rights, terms_of};
 use crate::ids::Ids;
-use crate::io::{Answer, Emitted, Input, Output};
+use crate::io::{Emitted, Handled, Input, Output};
 use crate::negotiate::{Agreement, Offer, agree, too_many};
 use crate::principal::Principal;
 use crate::refusal::Refusal;
@@ -100,7 +100,7 @@ impl<R: Rules> Producer<R> {
     }
 
     /// Takes an input of the engine.
-    pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
+    pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Handled, Refusal> {
         let answer = self.engine.handle(input, now);
         self.delivery.tick(now.boot);
         self.expire(now);

@@ -29,7 +29,7 @@ pub struct AgentQuestion {
     /// The arguments as people read them.
     pub(crate) readable: ReadableArguments,
     asked: Result<QuestionText, Refusal>,
-    /// How present whoever says yes has to be (I34).
+    /// The presence that a yes requires (I34).
     pub(crate) needs: Presence,
 }
 

@@ -100,7 +100,7 @@ pub enum Record {
         response: Arc<str>,
         /// What the reply says of itself, as a JSON object; empty for nothing, and in older journals.
         reply: Arc<str>,
-        /// How present whoever replied was; none in older journals, and where nobody replied.
+        /// The presence that came with the reply; none in older journals, and where nobody replied.
         presence: Presence,
         /// The proof of that; empty for none.
         assertion: Arc<[u8]>,
@@ -192,11 +192,13 @@ pub enum Record {
         /// Who.
         by: Arc<str>,
         /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`,
-        /// `passkey_added`, `passkey_removed`, `erased`.
+        /// `passkey_added`, `passkey_removed`, `pin_changed`, `pin_set`, `pin_tried`, `presence_reset`, `denied`, `allowed`,
+        /// `erased`.
         act: Arc<str>,
-        /// To what: an `agent_id`, a session, a principal, the user whose passkey it is.
+        /// To what: an `agent_id`, a session, a principal, the user whose passkey or PIN it is.
         what: Arc<str>,
-        /// Who has it since, as `principal of user`; empty where nobody has.
+        /// Who has it since, as `principal of user`; for a passkey, `key` and the SHA-256 of its key; empty
+        /// otherwise.
         to: Arc<str>,
     },
     /// What still has to follow in a session before it may be completed; takes the place of what was
@@ -267,7 +269,7 @@ pub struct Asked {
     /// The account of the action, as JSON; empty for a question, and in journals of before there
     /// was one.
     pub account: Arc<str>,
-    /// How present whoever says yes has to be; none in older journals.
+    /// The presence that a yes requires; none in older journals.
     pub needs: Presence,
     /// What was said before it.
     pub said: RecordedEvents,

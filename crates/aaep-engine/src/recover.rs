@@ -201,8 +201,8 @@ impl<R: Rules> Recovery<R> {
         Ok(number)
     }
 
-    /// Goes on with this record: those before it that were not replayed were erased. Whoever left off
-    /// before them cannot be told that everything follows.
+    /// Goes on with this record: those before it that were not replayed were erased. A
+    /// subscriber that left off before them cannot be told that everything follows.
     pub fn skip_to(&mut self, number: u64) {
         if number > self.engine.next_record {
             self.engine.gaps.of_anybody(number - 1);

@@ -10,7 +10,7 @@ use crate::agent_event::AgentEvent;
 use crate::clock::{Boot, Now};
 use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, RequestId, SessionKey, session_key, token_number};
-use crate::io::{Answer, Output};
+use crate::io::{Handled, Output};
 use crate::listeners::{Attendance, Listener};
 use crate::message::{Content, Kind, Reply, SubscriberMessage};
 use crate::principal::Evidence;
@@ -52,7 +52,7 @@ impl<R: Rules> Engine<R> {
         message: &SubscriberMessage,
         call: u64,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let reply = match &message.kind {
             Kind::Reply(reply) => reply,
             Kind::Stop { session, subscription } => {
@@ -125,15 +125,15 @@ impl<R: Rules> Engine<R> {
         rate: Result<(), Arc<str>>,
         needs: Option<u64>,
         call: u64,
-    ) -> Answer {
+    ) -> Handled {
         match rate {
             Err(by) if R::waits_in_flood(needs.is_some()) => {
                 self.replies.hold(&by, call, needs.is_none());
-                Answer::Held
+                Handled::Held
             }
             _ => {
                 self.durability.push_noted(needs.unwrap_or(0), Output::Noted { call });
-                Answer::Done
+                Handled::Done
             }
         }
     }
@@ -257,7 +257,7 @@ impl<R: Rules> Engine<R> {
         (subscription, own_tree): (SubscriptionId, bool),
         call: u64,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let listener = self.listeners.get(&subscription);
         let theirs = listener.is_some_and(|listener| R::is_owner(&listener.peer, peer));
         let key = session_key(&session).unwrap_or(SessionKey::NONE);
@@ -286,7 +286,7 @@ impl<R: Rules> Engine<R> {
         by: &Principal,
         session: SessionId,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         self.needs_journal()?;
         let key = session_key(&session).unwrap_or(SessionKey::NONE);
         let Some(open) = self.sessions.get(&key) else { return Err(no_session()) };
@@ -309,7 +309,7 @@ impl<R: Rules> Engine<R> {
         confirms: bool,
         clarifies: bool,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let known = self.listeners.get(&subscription);
         if known.is_none() && self.listeners.len() >= self.limits.subscriptions {
             let text = format!(
@@ -343,31 +343,31 @@ impl<R: Rules> Engine<R> {
             // For those who wait it is as if somebody had left.
             self.one_less(&before, now.boot, now);
         }
-        Ok(Answer::Done)
+        Ok(Handled::Done)
     }
 
     pub(crate) fn lost(
         &mut self,
         subscription: SubscriptionId,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let known = self.listeners.get(&subscription);
         if let Some(gone) = known.filter(|listener| listener.lost_at.is_none()).cloned() {
             self.listeners.change(subscription, |listener| listener.lost_at = Some(now.boot));
             self.one_less(&gone, now.boot.after_seconds(R::grace_seconds()), now);
         }
-        Ok(Answer::Done)
+        Ok(Handled::Done)
     }
 
     pub(crate) fn left(
         &mut self,
         subscription: SubscriptionId,
         now: Now,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         if let Some(gone) = self.listeners.remove(&subscription) {
             self.one_less(&gone, now.boot, now);
         }
-        Ok(Answer::Done)
+        Ok(Handled::Done)
     }
 
     /// D2: once nobody is there who could answer, what waits is not kept waiting for nothing. What

@@ -154,7 +154,7 @@ pub(crate) struct Request {
     pub(crate) by: Option<Arc<str>>,
     /// What the reply says of itself, as a JSON object.
     pub(crate) reply: Option<Arc<str>>,
-    /// How present whoever says yes has to be (I34).
+    /// The presence that a yes requires (I34).
     pub(crate) needs: Presence,
     /// What was verified of the reply that decides, until it is on record.
     pub(crate) shown: Option<Box<Evidence>>,

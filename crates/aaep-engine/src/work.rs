@@ -65,7 +65,7 @@ mod tests {
             lease_seconds: 1000,
             payload: "",
         };
-        let Answer::Session(session) = engine.handle(Input::Open(open), now()).unwrap() else {
+        let Handled::Session(session) = engine.handle(Input::Open(open), now()).unwrap() else {
             panic!()
         };
         ask(engine, &agent, session, "1");
@@ -127,7 +127,7 @@ mod tests {
                 lease_seconds: 1000,
                 payload: "",
             };
-            let Ok(Answer::Session(session)) = engine.handle(Input::Open(open), now()) else {
+            let Ok(Handled::Session(session)) = engine.handle(Input::Open(open), now()) else {
                 panic!()
             };
             ask(&mut engine, &agent, session, "1");

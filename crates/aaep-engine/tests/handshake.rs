@@ -98,7 +98,8 @@ impl Room {
             lease_seconds: 100_000,
             payload: "",
         };
-        let Ok(Answer::Session(session)) = self.producer.handle(Input::Open(open), self.now) else {
+        let Ok(Handled::Session(session)) = self.producer.handle(Input::Open(open), self.now)
+        else {
             panic!()
         };
         let payload = r#"{"action":"Send it.","consequence":"It is gone.","timeout_seconds":100,"default_decision":"reject","irreversible":true,"summary_normal":"Send?"}"#;
@@ -108,7 +109,7 @@ impl Room {
             question: &AgentQuestion::read(EventKind::AwaitingConfirmation, "send", "{}", payload),
             described_by: DescribedBy::Agent,
         };
-        let Ok(Answer::Waiting { request, .. }) = self.producer.handle(Input::Ask(ask), self.now)
+        let Ok(Handled::Waiting { request, .. }) = self.producer.handle(Input::Ask(ask), self.now)
         else {
             panic!()
         };

@@ -85,7 +85,7 @@ impl Both {
 
     fn ask(&mut self, action: usize) {
         let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true"#;
-        let Ok(Answer::Waiting { request, again, .. }) =
+        let Ok(Handled::Waiting { request, again, .. }) =
             self.world.try_ask(self.session, &arguments(action), more)
         else {
             return; // Asked too often: the model has no budget, and nothing changed.

@@ -129,7 +129,7 @@ fn every_event_stays_on_one_line_however_the_agent_wrote_it() {
         lease_seconds: 60,
         payload: "",
     };
-    let Ok(Answer::Session(session)) = world.handle(Input::Open(open)) else { panic!() };
+    let Ok(Handled::Session(session)) = world.handle(Input::Open(open)) else { panic!() };
     world.emit(session, ProgressUpdated, "{\n\"progress\": {\n\"step\": 1\n}\n}").unwrap();
     assert!(world.events.iter().all(|event| !event.json.contains(['\n', '\r'])));
     assert!(world.events[0].json.contains(r"Two\nlines."));
@@ -224,7 +224,7 @@ fn a_core_type_is_that_type_however_it_is_written() {
                 arguments: None,
             })
         };
-        let rule = |refused: Result<Answer, Refusal>| refused.unwrap_err().rule.id;
+        let rule = |refused: Result<Handled, Refusal>| refused.unwrap_err().rule.id;
         assert_eq!(rule(emit("agent.session.started", r#"{"summary_normal":"X."}"#)), "T1");
         assert_eq!(rule(emit("agent.awaiting.confirmation", "{}")), "C1");
         let tool = r#"{"tool":"rm","irreversible":true,"summary_normal":"X."}"#;

@@ -71,7 +71,7 @@ impl House {
         }
     }
 
-    fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+    fn handle(&mut self, input: Input<'_>) -> Result<Handled, Refusal> {
         let answer = self.producer.handle(input, self.now);
         self.drain();
         answer
@@ -87,7 +87,7 @@ impl House {
             payload: "",
         };
         match self.handle(Input::Open(open))? {
-            Answer::Session(session) => Ok(session),
+            Handled::Session(session) => Ok(session),
             other => panic!("{other:?}"),
         }
     }
@@ -113,7 +113,7 @@ question: &AgentQuestion::read(EventKind::AwaitingConfirmation, "delete", &argum
 described_by: DescribedBy::Agent,
 }))?;
         match answer {
-            Answer::Waiting { request, .. } => Ok(request),
+            Handled::Waiting { request, .. } => Ok(request),
             other => panic!("{other:?}"),
         }
     }

@@ -20,7 +20,7 @@ fn open_in(world: &mut World, language: &str, lease_seconds: u64) -> SessionId {
         payload: "",
     };
     match world.handle(Input::Open(open)).unwrap() {
-        Answer::Session(session) => session,
+        Handled::Session(session) => session,
         other => panic!("{other:?}"),
     }
 }
@@ -28,7 +28,7 @@ fn open_in(world: &mut World, language: &str, lease_seconds: u64) -> SessionId {
 fn ask(world: &mut World, session: SessionId, n: u32) -> RequestId {
     let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_terse":"T","summary_detailed":"D""#;
     match world.try_ask(session, &format!("{{\"n\":{n}}}"), more).unwrap() {
-        Answer::Waiting { request, .. } => request,
+        Handled::Waiting { request, .. } => request,
         other => panic!("{other:?}"),
     }
 }

@@ -13,6 +13,7 @@ use crate::{Fault, Hub, Running};
 pub struct Builder {
     config: Config,
     trace_parent: Option<fn(&tracing::Span, &http::HeaderMap)>,
+    config_file: Option<PathBuf>,
 }
 
 impl Hub {
@@ -30,7 +31,7 @@ impl Hub {
     /// ```
     pub fn builder() -> Builder {
         let config = Config { ephemeral: true, ..Config::default() };
-        Builder { config, trace_parent: None }
+        Builder { config, trace_parent: None, config_file: None }
     }
 }
 
@@ -67,6 +68,13 @@ impl Builder {
         self
     }
 
+    /// Where the configuration was read from. Administrators may then shut principals out over HTTP: it
+    /// is written there, and [`Running::asked_to_reload`] tells that it is to be read again.
+    pub fn config_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config_file = Some(file.into());
+        self
+    }
+
     /// How a request's span is told from which trace it comes (`traceparent`), by the headers of the
     /// request. It is asked about those who were let in.
     pub fn trace_parent(mut self, tell: fn(&tracing::Span, &http::HeaderMap)) -> Self {
@@ -77,8 +85,9 @@ impl Builder {
     /// Looks at everything and opens what must be open, or says why the hub cannot start; needs no
     /// runtime. [`Prepared::start`] opens the doors.
     pub fn prepare(self) -> Result<Prepared, Fault> {
-        let prepared = Prepared::new(self.config)?;
-        Ok(Prepared { trace_parent: self.trace_parent, ..prepared })
+        let prepared = Prepared::new(self.config.clone())?;
+        let Self { trace_parent, config_file, .. } = self;
+        Ok(Prepared { trace_parent, config_file, ..prepared })
     }
 
     /// Looks at everything, opens every door and begins to work. A hub that would not be safe does

@@ -72,7 +72,7 @@ impl fmt::Display for Fault {
                 write!(f, "{place}, key `{key}`: {what} {remedy}")
             }
             Self::Unsafe { what, remedy } => write!(f, "{what} {remedy}"),
-            Self::Fenced => aaep_store::Fault::Fenced.fmt(f),
+            Self::Fenced => aaep_store::JournalFault::Fenced.fmt(f),
             Self::File { path, what, remedy } => write!(f, "{}: {what} {remedy}", path.display()),
             Self::InUse { path, process } => {
                 let path = path.display();

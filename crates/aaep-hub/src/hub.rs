@@ -1,5 +1,6 @@
 //! The hub as everybody in this process sees it: a handle to the core.
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -10,7 +11,7 @@ use aaep_policy::Policy;
 use aaep_signature::SigningKey;
 use aaep_types::profile::Profile;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::access::SharedAccess;
 use crate::codes::Codes;
@@ -81,6 +82,10 @@ pub(crate) struct Shared {
     pub(crate) request_ids: RequestIds,
     /// Tells a request's span from which trace it comes.
     pub(crate) trace_parent: Option<TraceParent>,
+    /// Where its configuration stands, if it may be written there.
+    pub(crate) config_file: Option<PathBuf>,
+    /// Somebody wants the configuration to be read again.
+    pub(crate) reload: Notify,
     pub(crate) phase: watch::Sender<Phase>,
 }
 

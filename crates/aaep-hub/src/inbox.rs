@@ -20,7 +20,7 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Core) -> After + Send>;
 /// What is done once everything that the job recorded is durable.
 pub(crate) type After = Option<Box<dyn FnOnce() + Send>>;
 
-/// A job that waits: when it came, and the span of whoever brought it. The core does it on somebody
+/// A job that waits: when it came, and the span of its caller. The core does it on somebody
 /// else's time, and what it logs then is still about its own request.
 pub(crate) type Queued = (Now, Span, Job);
 

@@ -18,7 +18,7 @@ use crate::{clock, files};
 /// Where it is.
 pub(crate) const PATH: &str = "/.well-known/aaep-manifest.json";
 
-/// How long a signature is good, in seconds. Whoever copies a signed manifest can show it no longer.
+/// How long a signature is good, in seconds. After that, a copied manifest proves nothing.
 const SIGNED_SECONDS: u32 = 24 * 60 * 60;
 
 /// How old a signature becomes before the manifest is signed anew, in seconds.

@@ -34,13 +34,13 @@ const OUTPUTS: usize = 64;
 
 /// A secret was found, and is to be refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct SecretFound {
     /// The member at the top level that holds it.
     pub(crate) member: String,
     pub(crate) kind: Kind,
 }
 
-impl Refused {
+impl SecretFound {
     /// What is wrong, and what to do.
     pub(crate) fn text(&self) -> String {
         format!(
@@ -117,13 +117,13 @@ impl Outputs {
         session: SessionId,
         members: &Members<'_>,
         secrets: Secrets,
-    ) -> Result<(Option<String>, Option<Piece>), Refused> {
+    ) -> Result<(Option<String>, Option<Piece>), SecretFound> {
         let Some(chunk) = OutputChunk::read(members) else { return Ok((None, None)) };
         let OutputChunk { text: came, output, complete: over } = chunk;
         let mut next = self.flow(session, output);
         let passed = next.redactor.pass(&came);
         if let (Secrets::Refuse, Some(kind)) = (secrets, passed.removed.first()) {
-            return Err(Refused { member: "chunk".into(), kind: *kind });
+            return Err(SecretFound { member: "chunk".into(), kind: *kind });
         }
         let shift = next.shift;
         next.shift += passed.text.chars().count() as i64 - came.chars().count() as i64;
@@ -143,7 +143,7 @@ impl Outputs {
 pub(crate) fn look_through(
     members: &Members<'_>,
     secrets: Secrets,
-) -> Result<Option<String>, Refused> {
+) -> Result<Option<String>, SecretFound> {
     let is_text = |name: &str| !NAMES.contains(&name) && name != "chunk";
     let found = members.iter().find_map(|member| {
         let kind = is_text(&member.name).then(|| first_secret(member.value, None)).flatten()?;
@@ -152,7 +152,7 @@ pub(crate) fn look_through(
     match (found, secrets) {
         (None, _) => return Ok(None),
         (Some((member, kind)), Secrets::Refuse) => {
-            return Err(Refused { member: member.name.clone().into_owned(), kind });
+            return Err(SecretFound { member: member.name.clone().into_owned(), kind });
         }
         (Some(_), Secrets::Redact) => {}
     }
@@ -198,11 +198,11 @@ pub(crate) fn look_through_text(
     name: &str,
     text: String,
     secrets: Secrets,
-) -> Result<(String, Vec<Kind>), Refused> {
+) -> Result<(String, Vec<Kind>), SecretFound> {
     let removed: Vec<Kind> = secret::find(&text).into_iter().map(|found| found.kind).collect();
     match (removed.first(), secrets) {
         (None, _) => Ok((text, removed)),
-        (Some(kind), Secrets::Refuse) => Err(Refused { member: name.to_owned(), kind: *kind }),
+        (Some(kind), Secrets::Refuse) => Err(SecretFound { member: name.to_owned(), kind: *kind }),
         (Some(_), Secrets::Redact) => Ok((secret::redact(&text).into_owned(), removed)),
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Eraser {
 
 /// Why nothing was erased.
 pub(crate) enum NotErased {
-    /// In a sentence, for whoever runs the hub.
+    /// In a sentence, for the administrator.
     Because(String),
     /// The hub stops.
     Stopped,

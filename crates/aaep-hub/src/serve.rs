@@ -12,7 +12,7 @@ use aaep_transport::server::{Limits as DoorLimits, Server};
 use aaep_transport::tls::for_http2;
 use aaep_types::profile::Profile;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{Access, SharedAccess, Token};
@@ -27,7 +27,7 @@ use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::passkey::Passkeys;
-use crate::presence::{PinFile, PresenceDesk};
+use crate::presence::{KeptProcesses, PinFile, PresenceDesk};
 use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::retention::{Eraser, Retention};
@@ -81,6 +81,7 @@ impl Running {
             token_key,
             warnings,
             trace_parent,
+            config_file,
         } = prepared;
         access.keep_fresh(None);
         let (servers, addresses) = bind(&config.listen, "listen", &config).await?;
@@ -89,8 +90,11 @@ impl Running {
         // Behind the doors of a cluster's nodes nobody knows which process calls.
         let on_log = kept.as_ref().is_some_and(|kept| kept.log.is_some());
         let ports = all.iter().filter(|_| !on_log).map(SocketAddr::port).collect();
+        let directory = config.state.as_deref().or(config.data.as_deref());
+        let keeps_processes = cfg!(target_os = "linux") && kept.is_some() && !on_log;
+        let processes = directory.filter(|_| keeps_processes).map(KeptProcesses::open);
         let shared = Shared {
-            presence: PresenceDesk::new(PinFile::of(&config), ports),
+            presence: PresenceDesk::new(PinFile::of(&config), ports, processes),
             eraser: OnceLock::new(),
             passkeys: Passkeys::open(config.state.as_deref().or(config.data.as_deref()))?,
             inbox: Inbox::new(config.limits.messages),
@@ -116,6 +120,8 @@ impl Running {
             refusals: RefusalLog::default(),
             request_ids: RequestIds::default(),
             trace_parent,
+            config_file,
+            reload: Notify::default(),
             config,
         };
         let hub = Hub(Arc::new(shared));
@@ -123,6 +129,7 @@ impl Running {
         core.drain();
         let mut doors = JoinSet::new();
         doors.spawn(hub.clone().keep_manifest_fresh());
+        doors.spawn(hub.clone().watch_pins());
         let socket = open_socket(&hub, &mut doors)?;
         let own = hub.0.manifests.own();
         let local = socket.as_ref().and_then(|socket| LocalFile::write(socket, &own));
@@ -234,7 +241,7 @@ impl Running {
     /// Takes over who may come in, the policy, certificate and key, and the key of the manifest, from a
     /// configuration that was read again; peers that are no longer let in hear nothing more. The rest
     /// needs a new start. Gives sentences for the operator; on an error everything stays as it was. The
-    /// level of the log is taken over by whoever writes the log.
+    /// level of the log is applied by the writer of the log.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
         let own = self.hub.config().hub.clone();
@@ -302,6 +309,13 @@ impl Running {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until an administrator has changed the configuration file, so that it is to be read again
+    /// and taken over ([`reload`](Self::reload)).
+    pub fn asked_to_reload(&self) -> impl Future<Output = ()> + Send + use<> {
+        let hub = self.hub.clone();
+        async move { hub.0.reload.notified().await }
+    }
+
     // enforces: I23
     /// Stops: nothing new is taken, what runs comes to its end, what is recorded is durable.
     pub async fn stop(mut self) -> Result<(), Fault> {
@@ -339,7 +353,7 @@ impl Drop for Running {
 fn ended(core: Result<Result<(), Ended>, tokio::task::JoinError>) -> Result<(), Fault> {
     let what = match core {
         Ok(Ok(())) => return Ok(()),
-        Ok(Err(Ended::Journal(aaep_store::Fault::Fenced))) => return Err(Fault::Fenced),
+        Ok(Err(Ended::Journal(aaep_store::JournalFault::Fenced))) => return Err(Fault::Fenced),
         Ok(Err(Ended::Journal(fault))) => fault.to_string(),
         Ok(Err(Ended::Panicked)) => BROKE_DOWN.to_owned(),
         Err(error) => format!("{BROKE_DOWN} ({error})"),
@@ -365,7 +379,11 @@ fn new_core(
             let is_new = token_key.is_new();
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
             let news = news_of(&recovered, &kept);
-            let Recovered { engine, known, trust, to_compact } = recovered;
+            let Recovered { engine, mut known, trust, to_compact } = recovered;
+            if let Some(processes) = hub.0.presence.kept() {
+                let open = known.recall_processes(|session| processes.of(session));
+                processes.rewrite(&open, processes.length())?;
+            }
             let eraser = Arc::new(Eraser {
                 journal: kept.journal.path().to_owned(),
                 key: kept.journal.key().clone(),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use aaep_hub::access::Via;
 use aaep_hub::config::{Config, HostName, ProxyNet, WebOrigin};
-use aaep_hub::guard::{Guard, Refused, bearer, content_type};
+use aaep_hub::guard::{Guard, GuardRefusal, bearer, content_type};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Uri};
 
@@ -27,7 +27,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
     map
 }
 
-fn host(guard: &Guard, host: &str) -> Result<String, Refused> {
+fn host(guard: &Guard, host: &str) -> Result<String, GuardRefusal> {
     guard.host(&Uri::from_static("/aaep/v1/events"), &headers(&[("host", host)]))
 }
 
@@ -81,14 +81,14 @@ fn a_host_that_is_missing_doubled_or_contradicted_is_refused() {
     };
     let good = ("host", "localhost:8707");
     assert!(check("http://localhost:8707/x", &[good]).is_ok());
-    assert_eq!(check("/x", &[]), Err(Refused::UnclearHost));
-    assert_eq!(check("/x", &[good, good]), Err(Refused::UnclearHost));
-    assert_eq!(check("/x", &[good, ("host", "evil.example")]), Err(Refused::UnclearHost));
-    assert_eq!(check("http://evil.example/x", &[good]), Err(Refused::UnclearHost));
+    assert_eq!(check("/x", &[]), Err(GuardRefusal::UnclearHost));
+    assert_eq!(check("/x", &[good, good]), Err(GuardRefusal::UnclearHost));
+    assert_eq!(check("/x", &[good, ("host", "evil.example")]), Err(GuardRefusal::UnclearHost));
+    assert_eq!(check("http://evil.example/x", &[good]), Err(GuardRefusal::UnclearHost));
     let evil = ("host", "evil.example");
-    assert_eq!(check("http://localhost:8707/x", &[evil]), Err(Refused::UnclearHost));
-    assert_eq!(check("http://evil.example/x", &[evil]), Err(Refused::ForeignHost));
-    assert_eq!(check("http://u:p@localhost:8707/x", &[good]), Err(Refused::UnclearHost));
+    assert_eq!(check("http://localhost:8707/x", &[evil]), Err(GuardRefusal::UnclearHost));
+    assert_eq!(check("http://evil.example/x", &[evil]), Err(GuardRefusal::ForeignHost));
+    assert_eq!(check("http://u:p@localhost:8707/x", &[good]), Err(GuardRefusal::UnclearHost));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn each_listening_address_and_allowed_host_is_known_and_nothing_else() {
         "[2001:db8::2]:8707",
     ];
     for bad in bad {
-        assert_eq!(host(&everywhere, bad), Err(Refused::ForeignHost), "{bad}");
+        assert_eq!(host(&everywhere, bad), Err(GuardRefusal::ForeignHost), "{bad}");
     }
     let lan = guard(&Config::default(), &["192.0.2.1:80"]);
     assert!(host(&lan, "192.0.2.1").is_ok() && host(&lan, "localhost").is_err());
@@ -174,11 +174,15 @@ fn a_foreign_or_null_origin_is_refused() {
         "http://løcalhost:8707",
     ];
     for bad in hostile {
-        assert_eq!(origin(bad, false), Err(Refused::ForeignOrigin), "{bad}");
+        assert_eq!(origin(bad, false), Err(GuardRefusal::ForeignOrigin), "{bad}");
     }
-    assert_eq!(origin("http://localhost:8707", true), Err(Refused::ForeignOrigin), "plain page");
+    assert_eq!(
+        origin("http://localhost:8707", true),
+        Err(GuardRefusal::ForeignOrigin),
+        "plain page"
+    );
     let twice = [("origin", "http://localhost:8707"), ("origin", "null")];
-    assert_eq!(check(&twice, false), Err(Refused::ForeignOrigin));
+    assert_eq!(check(&twice, false), Err(GuardRefusal::ForeignOrigin));
 }
 
 #[test]
@@ -245,11 +249,11 @@ fn only_json_is_json() {
         "application\u{a0}/json",
     ];
     for bad in hostile {
-        assert_eq!(check(bad), Err(Refused::NotJson), "{bad}");
+        assert_eq!(check(bad), Err(GuardRefusal::NotJson), "{bad}");
     }
-    assert_eq!(content_type(&headers(&[])), Err(Refused::NotJson));
+    assert_eq!(content_type(&headers(&[])), Err(GuardRefusal::NotJson));
     let twice = [("content-type", "application/json"), ("content-type", "text/plain")];
-    assert_eq!(content_type(&headers(&twice)), Err(Refused::NotJson));
+    assert_eq!(content_type(&headers(&twice)), Err(GuardRefusal::NotJson));
 }
 
 // covers: S4
@@ -281,10 +285,10 @@ fn authorization_is_one_bearer_token_or_nothing() {
         "Bearer äaep_x",
     ];
     for bad in hostile {
-        assert_eq!(check(bad), Err(Refused::UnclearAuthorization), "{bad}");
+        assert_eq!(check(bad), Err(GuardRefusal::UnclearAuthorization), "{bad}");
     }
     let twice = [("authorization", "Bearer a"), ("authorization", "Bearer a")];
-    assert_eq!(bearer(&headers(&twice)), Err(Refused::UnclearAuthorization));
+    assert_eq!(bearer(&headers(&twice)), Err(GuardRefusal::UnclearAuthorization));
 }
 
 // covers: S5, W5
@@ -323,11 +327,11 @@ fn forwarded_headers_are_believed_from_named_proxies_only() {
     assert!(client(proxy, &https).is_ok());
     for plain in ["http", "", "https, http", "ws"] {
         let result = client(proxy, &[("x-forwarded-proto", plain)]);
-        assert_eq!(result, Err(Refused::NotEncrypted), "{plain}");
+        assert_eq!(result, Err(GuardRefusal::NotEncrypted), "{plain}");
     }
     // Somebody who is no proxy of ours says so in vain.
     let stranger = client("203.0.113.5:4000", &[("x-forwarded-for", "127.0.0.1"), https[0]]);
-    assert_eq!(stranger, Err(Refused::NotEncrypted));
+    assert_eq!(stranger, Err(GuardRefusal::NotEncrypted));
 }
 
 // covers: S5, W5, D4
@@ -346,7 +350,7 @@ fn only_a_direct_connection_from_this_machine_is_local() {
         assert_eq!(client(HERE, false, &[(trace, "x")]).unwrap().via, Via::Network, "{trace}");
     }
     for there in ["192.168.1.2:1", "[2001:db8::1]:1", "[::ffff:192.168.1.2]:1", "0.0.0.0:1"] {
-        assert_eq!(client(there, false, &[]), Err(Refused::NotEncrypted), "{there}");
+        assert_eq!(client(there, false, &[]), Err(GuardRefusal::NotEncrypted), "{there}");
         let client = client(there, true, &[("x-forwarded-for", "127.0.0.1")]).unwrap();
         assert_eq!((client.via, client.secure), (Via::Network, true), "{there}");
         assert!(!client.address.is_loopback());
@@ -370,12 +374,12 @@ fn a_request_is_admitted_only_if_every_check_passes() {
     let token = ("authorization", "Bearer aaep_x");
     assert_eq!(admit(Method::POST, &[good, json, token], HERE), Ok(Some("aaep_x".into())));
     let cases = [
-        (vec![json], HERE, Refused::UnclearHost),
-        (vec![("host", "evil.example"), json], HERE, Refused::ForeignHost),
-        (vec![good, json, ("origin", "null")], HERE, Refused::ForeignOrigin),
-        (vec![good, ("content-type", "text/plain")], HERE, Refused::NotJson),
-        (vec![good, json, ("authorization", "Basic x")], HERE, Refused::UnclearAuthorization),
-        (vec![good, json], "192.168.1.2:1", Refused::NotEncrypted),
+        (vec![json], HERE, GuardRefusal::UnclearHost),
+        (vec![("host", "evil.example"), json], HERE, GuardRefusal::ForeignHost),
+        (vec![good, json, ("origin", "null")], HERE, GuardRefusal::ForeignOrigin),
+        (vec![good, ("content-type", "text/plain")], HERE, GuardRefusal::NotJson),
+        (vec![good, json, ("authorization", "Basic x")], HERE, GuardRefusal::UnclearAuthorization),
+        (vec![good, json], "192.168.1.2:1", GuardRefusal::NotEncrypted),
     ];
     for (pairs, peer, refused) in cases {
         assert_eq!(admit(Method::POST, &pairs, peer), Err(refused));

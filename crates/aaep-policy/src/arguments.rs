@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use aaep_types::json::{FaultKind, JsonString, Members, Raw, elements};
+use aaep_types::json::{JsonFaultKind, JsonString, Members, Raw, elements};
 
 use crate::MAX_ARGUMENT_BYTES;
 
@@ -123,7 +123,7 @@ impl<'a> Arguments<'a> {
 // asked with one value and run with the other.
 fn unambiguous(members: &Members<'_>) -> Result<(), String> {
     match members.ambiguity() {
-        Some(fault) if fault.kind == FaultKind::DuplicateName => {
+        Some(fault) if fault.kind == JsonFaultKind::DuplicateName => {
             Err("a name stands twice in them".into())
         }
         Some(_) => Err("they hold half of a character".into()),

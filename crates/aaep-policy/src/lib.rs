@@ -101,7 +101,7 @@ pub struct Policy {
     presence: PresenceByRisk,
 }
 
-/// How present whoever says yes has to be, where no rule says it; `None` is not said.
+/// The presence that a yes requires, where no rule says it; `None` is not said.
 #[derive(Clone, Copy, Debug, Default)]
 struct PresenceByRisk {
     low: Option<Presence>,
@@ -137,7 +137,7 @@ impl Policy {
     }
 
     // enforces: I34
-    /// How present whoever says yes to something of this risk has to be, where no rule says it;
+    /// The presence that a yes to something of this risk requires, where no rule says it;
     /// `None` if the policy leaves it to the hub.
     pub fn presence_for(&self, risk: RiskLevel) -> Option<Presence> {
         match risk {
@@ -147,7 +147,7 @@ impl Policy {
         }
     }
 
-    /// Whether anything in it asks for so much presence of whoever says yes.
+    /// Whether anything in it requires this much presence for a yes.
     pub fn asks_for(&self, presence: Presence) -> bool {
         let by_risk = [self.presence.low, self.presence.medium, self.presence.high];
         let by_rule = self.rules.iter().map(|rule| rule.presence);

@@ -145,7 +145,7 @@ fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> (Vec<Placed>, Pres
     (rules, presence)
 }
 
-/// `[presence]`: how present whoever says yes has to be, by risk.
+/// `[presence]`: the presence that a yes requires, by risk.
 fn read_presence(at: usize, value: &Value<'_>, problems: &mut Problems) -> PresenceByRisk {
     let mut presence = PresenceByRisk::default();
     let DeValue::Table(table) = value.get_ref() else {

@@ -51,7 +51,7 @@ pub(crate) struct Rule {
     pub(crate) verdict: Verdict,
     pub(crate) timeout: TimeoutSeconds,
     pub(crate) default: Decision,
-    /// How present whoever says yes has to be, if the rule says so.
+    /// The presence that a yes requires, if the rule says so.
     pub(crate) presence: Option<Presence>,
     pub(crate) action: Option<Template>,
     pub(crate) consequence: Option<Template>,

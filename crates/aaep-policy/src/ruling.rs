@@ -46,7 +46,7 @@ pub struct Ruling {
     pub timeout: TimeoutSeconds,
     /// What counts when no answer comes.
     pub default: Decision,
-    /// How present whoever says yes has to be, if the rule says so; otherwise the risk decides
+    /// The presence that a yes requires, if the rule says so; otherwise the risk decides
     /// ([`Policy::presence_for`](crate::Policy::presence_for)), and then the hub.
     pub presence: Option<Presence>,
     /// Whether a template of the rule says what will be done. Its words are the user's own, filled

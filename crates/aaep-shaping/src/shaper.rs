@@ -357,9 +357,11 @@ impl Shaper {
     /// must not cost more than one that listens (I21).
     fn relieve(&mut self, now: Mono) -> Result<(), Overflow> {
         self.texts.retain(|text| !text.is_empty());
-        let near = |held: usize, max: usize| held > max / 4 * 3;
+        let nearly_full = |held: usize, max: usize| held > max / 4 * 3;
         let (events, bytes) = (self.pending_events(), self.pending_bytes());
-        if !near(events, self.limits.max_events) && !near(bytes, self.limits.max_bytes) {
+        if !nearly_full(events, self.limits.max_events)
+            && !nearly_full(bytes, self.limits.max_bytes)
+        {
             self.merge_at = 0;
         } else if events >= self.merge_at || self.check(events, bytes).is_err() {
             let mut open: Vec<SessionId> = self.texts.iter().map(|text| text.session).collect();

@@ -145,7 +145,7 @@ impl PublicKey {
                 Algorithm::EdDSA
             }
             AlgorithmParameters::RSA(key) if key.n.len() >= MIN_RSA_CHARACTERS => Algorithm::RS256,
-            // Shared secrets above all: whoever knows the key could sign with it.
+            // Shared secrets above all: everybody who knows the key could sign with it.
             _ => return Err(BadKey::NotPublic),
         };
         let said = match jwk.common.key_algorithm {

@@ -86,7 +86,7 @@ impl KnownAgents {
     }
 
     /// How the signer of this manifest stands to what is known of this address. Another name at the
-    /// same address is a change too: or whoever passes for an agent would only have to rename it.
+    /// same address is a change too: or an impostor would only have to rename the agent.
     pub fn judge(&self, address: &str, verified: &Verified) -> KeyStatus {
         match self.find(address) {
             None => KeyStatus::New,

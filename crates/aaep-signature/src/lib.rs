@@ -12,7 +12,7 @@
 //! # What is deliberately absent
 //!
 //! * Algorithms with a shared secret, and `none`: the three that count are in [`Algorithm`].
-//! * Keys by address (`jku`, `x5u`): whoever verifies fetches nothing that a stranger names.
+//! * Keys by address (`jku`, `x5u`): the verifier fetches nothing that a stranger names.
 //! * A clock and files: the caller brings the time and keeps what is to be remembered.
 //!
 //! # Example

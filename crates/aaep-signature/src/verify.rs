@@ -26,7 +26,7 @@ const MAX_KEYS: usize = 1024;
 /// Whose signatures count.
 #[derive(Clone, Copy, Debug)]
 pub enum Signers<'a> {
-    /// Whoever shows a key: it is remembered ([`KnownAgents`](crate::KnownAgents)).
+    /// Any key: it is remembered at first sight ([`KnownAgents`](crate::KnownAgents)).
     Anybody,
     /// Those of a list alone.
     Listed(&'a KeyList),
@@ -169,8 +169,8 @@ struct Times {
 }
 
 // enforces: S7
-/// Verifies a signed manifest at a time, in seconds of Unix time. `agent_id` is that of whoever showed
-/// it, where somebody did.
+/// Verifies a signed manifest at a time, in seconds of Unix time. `agent_id` is that of the agent
+/// that showed it, if there is one.
 pub fn verify(
     signed: &str,
     agent_id: Option<&str>,

@@ -1,6 +1,6 @@
 //! What agents do: the honest ones, the clumsy ones, and those that try to get around consent.
 
-use aaep_engine::{AgentEvent, AgentQuestion, Answer, Ask, Input, Open, RequestId, Rules};
+use aaep_engine::{AgentEvent, AgentQuestion, Ask, Handled, Input, Open, RequestId, Rules};
 use aaep_types::json::Canonical;
 use aaep_types::{DescribedBy, EventKind, LanguageTag};
 
@@ -34,7 +34,7 @@ impl<R: Rules> World<'_, R> {
         });
         self.handle_and(input, Cause::Other, |world, answer| {
             world.oracle.refused_fairly(answer);
-            let Ok(Answer::Session(session)) = answer else { return };
+            let Ok(Handled::Session(session)) = answer else { return };
             let session = *session;
             world.oracle.opened(session, agent, LEASE_SECONDS * 1000);
             world.errands.push(AgentSession {
@@ -85,11 +85,11 @@ impl<R: Rules> World<'_, R> {
             world.oracle.touched(session, agent, answer);
             world.oracle.refused_fairly(answer);
             match answer {
-                Ok(Answer::Waiting { request, again: false, .. }) => {
+                Ok(Handled::Waiting { request, again: false, .. }) => {
                     world.oracle.waiting(*request, session, question);
                     world.errands[index].asked.push((*request, question));
                 }
-                Ok(Answer::Waiting { request, again: true, .. }) => {
+                Ok(Handled::Waiting { request, again: true, .. }) => {
                     world.oracle.waiting_already(*request, question);
                 }
                 _ => {}
@@ -333,7 +333,7 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
-    /// Calls a tool that nobody has to be asked about.
+    /// Calls a tool that needs no consent.
     fn look(&mut self, index: usize) {
         let looks = r#"{"tool":"look","summary_normal":"Looking."}"#;
         self.emit(index, EventKind::ToolInvoked, looks, false);

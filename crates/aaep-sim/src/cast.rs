@@ -92,7 +92,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// How present whoever says yes has to be (I34).
+    /// The presence that a yes requires (I34).
     pub(crate) fn needs(&self) -> Presence {
         match self.arguments {
             r#"{"amount":"500"}"# => Presence::Pin,

@@ -1,7 +1,7 @@
 //! A disk that keeps its promises and no more: what was synced stays; what was only written may be
 //! lost, torn, kept out of order or damaged when the power goes.
 
-use aaep_store::{Entry, Fault, Journal, Tail, longest_valid_prefix};
+use aaep_store::{Entry, Journal, JournalFault, Tail, longest_valid_prefix};
 
 /// What a power loss does to one write that was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub struct Disk {
 
 impl Disk {
     /// Writes at the end of the file, into a cache that a power loss empties.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), JournalFault> {
         if self.full {
-            return Err(Fault::Full);
+            return Err(JournalFault::Full);
         }
         self.file.extend_from_slice(bytes);
         self.writes.push(self.file.len());
@@ -41,9 +41,9 @@ impl Disk {
     }
 
     /// Makes everything durable that was written; returns how many bytes are.
-    pub fn sync(&mut self) -> Result<usize, Fault> {
+    pub fn sync(&mut self) -> Result<usize, JournalFault> {
         if self.failing {
-            return Err(Fault::Failed);
+            return Err(JournalFault::Failed);
         }
         self.synced = self.file.len();
         self.writes.clear();
@@ -108,7 +108,7 @@ impl Disk {
 
     /// Finds the records that can be believed and cuts off the rest. They are not durable before
     /// the next [`Disk::sync`].
-    pub fn open(&mut self) -> Result<Tail, Fault> {
+    pub fn open(&mut self) -> Result<Tail, JournalFault> {
         let tail = longest_valid_prefix(&self.file, self.synced)?;
         self.file.truncate(tail.length());
         self.writes.retain(|end| *end < tail.length());
@@ -126,11 +126,11 @@ impl Disk {
 
 /// The plainest store on this disk: every batch is written and synced.
 impl Journal for Disk {
-    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+    fn append(&mut self, batch: &[Entry]) -> Result<(), JournalFault> {
         let next = self.open()?.ends.len() as u64 + 1;
         for (expected, entry) in (next..).zip(batch) {
             if entry.number != expected {
-                return Err(Fault::OutOfTurn { expected });
+                return Err(JournalFault::OutOfTurn { expected });
             }
         }
         let bytes: Vec<u8> = batch.iter().flat_map(|entry| entry.bytes.iter().copied()).collect();
@@ -138,7 +138,7 @@ impl Journal for Disk {
         self.sync().map(|_| ())
     }
 
-    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, JournalFault> {
         let tail = self.open()?;
         self.sync()?;
         Ok(tail.records(&self.file).map(<[u8]>::to_vec).collect())
@@ -186,14 +186,14 @@ mod tests {
     fn damage_to_what_was_synced_is_a_fault_and_not_a_shorter_journal() {
         let (mut disk, _) = disk();
         disk.rot(100);
-        assert!(matches!(disk.open(), Err(Fault::Damaged { .. })));
+        assert!(matches!(disk.open(), Err(JournalFault::Damaged { .. })));
     }
 
     #[test]
     fn a_full_disk_keeps_what_it_has() {
         let (mut disk, records) = disk();
         disk.full = true;
-        assert_eq!(disk.append(&batch([6])), Err(Fault::Full));
+        assert_eq!(disk.append(&batch([6])), Err(JournalFault::Full));
         assert_eq!(disk.read().unwrap(), records);
     }
 }

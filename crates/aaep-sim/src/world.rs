@@ -2,8 +2,8 @@
 //! but through here, so the oracle sees both.
 
 use aaep_engine::{
-    Answer, Deliver, Emitted, Engine, Input, Limits, Now, Output, Producer, ProducerOutput, Record,
-    Refusal, RequestId, Rules, Secrets,
+    Deliver, Emitted, Engine, Handled, Input, Limits, Now, Output, Producer, ProducerOutput,
+    Record, Refusal, RequestId, Rules, Secrets,
 };
 use aaep_types::{SessionId, ToolCallId};
 
@@ -139,7 +139,7 @@ impl<'c, R: Rules> World<'c, R> {
         &mut self,
         input: Input<'_>,
         cause: Cause,
-    ) -> Option<Result<Answer, Refusal>> {
+    ) -> Option<Result<Handled, Refusal>> {
         self.handle_and(input, cause, |_, _| {})
     }
 
@@ -148,8 +148,8 @@ impl<'c, R: Rules> World<'c, R> {
         &mut self,
         input: Input<'_>,
         cause: Cause,
-        learn: impl FnOnce(&mut Self, &Result<Answer, Refusal>),
-    ) -> Option<Result<Answer, Refusal>> {
+        learn: impl FnOnce(&mut Self, &Result<Handled, Refusal>),
+    ) -> Option<Result<Handled, Refusal>> {
         if self.trace {
             crate::say(&format!("{:>8} ms  > {input:?}", self.clocks.passed));
         }

@@ -5,7 +5,7 @@
 use aaep_engine::RequestId;
 use aaep_engine::*;
 use aaep_sim::disk::{Disk, Fate};
-use aaep_store::{Entry, Fault, Journal};
+use aaep_store::{Entry, Journal, JournalFault};
 use aaep_types::{DescribedBy, EventKind, LanguageTag, ReplyToken, SubscriptionId, Timestamp};
 
 fn phone() -> SubscriptionId {
@@ -30,7 +30,7 @@ struct Day {
 }
 
 impl Day {
-    fn handle(&mut self, input: Input<'_>) -> Answer {
+    fn handle(&mut self, input: Input<'_>) -> Handled {
         let answer = self.engine.handle(input, now()).unwrap();
         while let Some(output) = self.engine.poll_output() {
             match output {
@@ -77,7 +77,7 @@ impl Day {
             lease_seconds: 100_000,
             payload: "",
         }));
-        let Answer::Session(session) = opened else { panic!("a session") };
+        let Handled::Session(session) = opened else { panic!("a session") };
         for amount in ["800", "20", "1"] {
             let asked = day.handle(Input::Ask(Ask {
                 agent: &agent,
@@ -91,7 +91,7 @@ impl Day {
                 ),
                 described_by: DescribedBy::Agent,
             }));
-            let Answer::Waiting { request, .. } = asked else { panic!("a request") };
+            let Handled::Waiting { request, .. } = asked else { panic!("a request") };
             day.requests.push(request);
         }
         day.reply(0, "accept");
@@ -152,7 +152,7 @@ fn a_flipped_byte_of_what_was_synced_is_a_fault_wherever_it_is() {
     for byte in 0..whole.synced() {
         let mut disk = whole.clone();
         disk.rot(byte * 8 + byte % 8);
-        assert!(matches!(disk.open(), Err(Fault::Damaged { .. })), "byte {byte}");
+        assert!(matches!(disk.open(), Err(JournalFault::Damaged { .. })), "byte {byte}");
     }
     assert_eq!(day.is_believed(&mut whole.clone()), day.entries.len());
 }

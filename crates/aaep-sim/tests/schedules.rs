@@ -23,6 +23,35 @@ fn an_engine_that_lacks_a_check_is_found_out() {
     }
 }
 
+/// Invariants without a mutant here, and what breaks them on purpose instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("I24", "the broken nodes of tests/cluster.rs"),
+    ("I26", "the damaged, cut and forged files of aaep-store/tests"),
+    ("I28", "the panics that tests of aaep-hub cause"),
+    ("I31", "the misleading agents of aaep-subscriber and aaep-cli"),
+];
+
+/// The invariants of the document, in its order.
+fn invariants() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/invariants.md");
+    let rows = std::fs::read_to_string(path).unwrap();
+    rows.lines()
+        .filter_map(|line| line.strip_prefix("| I")?.split_once(" |"))
+        .map(|(number, _)| format!("I{number}"))
+        .collect()
+}
+
+#[test]
+fn every_invariant_has_a_mutant_or_a_reason_to_have_none() {
+    let invariants = invariants();
+    assert!(invariants.len() >= 34, "only {} were found", invariants.len());
+    for id in &invariants {
+        let mutated = MUTANTS.iter().any(|mutant| mutant.invariant == id);
+        let elsewhere = ELSEWHERE.iter().any(|(it, _)| it == id);
+        assert!(mutated != elsewhere, "{id}: a mutant {mutated}, a reason for none {elsewhere}");
+    }
+}
+
 // covers: I1, I2, I3, I10, I11, I27
 #[test]
 fn at_every_crash_point_the_invariants_hold() {

@@ -4,7 +4,7 @@
 
 use aaep_engine::Record;
 
-use crate::journal::{Entry, Fault, Journal};
+use crate::journal::{Entry, Journal, JournalFault};
 
 /// A batch of real records with these numbers.
 pub fn batch(numbers: impl IntoIterator<Item = u64>) -> Vec<Entry> {
@@ -36,13 +36,13 @@ pub fn full_journal_contract<J: Journal>(mut make: impl FnMut() -> J) {
         let one = batch([number]);
         match journal.append(&one) {
             Ok(()) => kept.extend(bytes(&one)),
-            Err(Fault::Full) => break,
+            Err(JournalFault::Full) => break,
             Err(other) => panic!("a full journal says so, not {other:?}"),
         }
     }
     assert!(kept.len() < 100, "the journal never got full");
     let next = kept.len() as u64 + 1;
-    assert_eq!(journal.append(&batch(next..next + 50)), Err(Fault::Full));
+    assert_eq!(journal.append(&batch(next..next + 50)), Err(JournalFault::Full));
     assert_eq!(journal.read().unwrap(), kept, "a batch that did not fit left something behind");
 }
 
@@ -53,7 +53,7 @@ pub fn full_journal_contract<J: Journal>(mut make: impl FnMut() -> J) {
 pub fn faulty_journal_contract<J: Journal>(
     mut open: impl FnMut() -> J,
     batches: u64,
-    mut told: impl FnMut(u64, Result<(), Fault>),
+    mut told: impl FnMut(u64, Result<(), JournalFault>),
 ) {
     const TRIES: u32 = 100;
     let mut journal = open();
@@ -69,7 +69,11 @@ pub fn faulty_journal_contract<J: Journal>(
             Ok(()) => next += 1,
             Err(fault) if fault.may_pass() => {}
             Err(_) => {
-                assert_eq!(journal.append(&one), Err(Fault::Failed), "nobody knows what was kept");
+                assert_eq!(
+                    journal.append(&one),
+                    Err(JournalFault::Failed),
+                    "nobody knows what was kept"
+                );
                 drop(journal);
                 journal = open();
                 let kept = journal.read().unwrap().len() as u64;
@@ -104,9 +108,9 @@ fn reading_changes_nothing(journal: &mut impl Journal) {
 }
 
 fn a_record_out_of_turn_is_refused_and_nothing_is_kept(journal: &mut impl Journal) {
-    assert_eq!(journal.append(&batch([2])), Err(Fault::OutOfTurn { expected: 1 }));
-    assert_eq!(journal.append(&batch([1, 3])), Err(Fault::OutOfTurn { expected: 2 }));
+    assert_eq!(journal.append(&batch([2])), Err(JournalFault::OutOfTurn { expected: 1 }));
+    assert_eq!(journal.append(&batch([1, 3])), Err(JournalFault::OutOfTurn { expected: 2 }));
     assert!(journal.read().unwrap().is_empty());
     journal.append(&batch([1])).unwrap();
-    assert_eq!(journal.append(&batch([1])), Err(Fault::OutOfTurn { expected: 2 }));
+    assert_eq!(journal.append(&batch([1])), Err(JournalFault::OutOfTurn { expected: 2 }));
 }

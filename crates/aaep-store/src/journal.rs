@@ -14,7 +14,7 @@ pub struct Entry {
 /// Why records were not made durable, or cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum JournalFault {
     /// There is no room. Nothing of the batch was kept; it may be offered again.
     Full,
     /// Another program holds the file. Nothing of the batch was kept; it may be offered again.
@@ -40,53 +40,53 @@ pub enum Fault {
     },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for JournalFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Full => f.write_str(
+            JournalFault::Full => f.write_str(
                 "The journal is full. Nothing was kept; make room, then the same records can be written.",
             ),
-            Fault::Busy => f.write_str(
+            JournalFault::Busy => f.write_str(
                 "Another program writes to the journal. Nothing was kept; end it, then the same records can be written.",
             ),
-            Fault::Away => f.write_str(
+            JournalFault::Away => f.write_str(
                 "The store of the cluster does not answer. What was asked and answered before is kept; all goes on when it is back.",
             ),
-            Fault::Fenced => f.write_str(
+            JournalFault::Fenced => f.write_str(
                 "Another node has taken over. What was durable is kept, and that node goes on with it.",
             ),
-            Fault::CopyFull => f.write_str(
+            JournalFault::CopyFull => f.write_str(
                 "This node's copy of the log cannot grow. What was durable is kept, and another node can go on with it; make room on this machine.",
             ),
-            Fault::Failed => f.write_str(
+            JournalFault::Failed => f.write_str(
                 "Writing the journal failed. What was durable before is kept; start again from it.",
             ),
-            Fault::Damaged { index } => write!(
+            JournalFault::Damaged { index } => write!(
                 f,
                 "Record {index} of the journal was changed after it was written. Nothing was started; restore the journal from a copy.",
             ),
-            Fault::OutOfTurn { expected } => {
+            JournalFault::OutOfTurn { expected } => {
                 write!(f, "The next record has the number {expected}. Nothing was kept.")
             }
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for JournalFault {}
 
-impl Fault {
+impl JournalFault {
     /// Whether the same batch may be offered again.
     pub fn may_pass(self) -> bool {
-        matches!(self, Fault::Full | Fault::Busy | Fault::Away)
+        matches!(self, JournalFault::Full | JournalFault::Busy | JournalFault::Away)
     }
 }
 
 /// Keeps records durably and in order.
 pub trait Journal {
     /// Makes a batch durable, all of it or, if there is no room, nothing. Every number has its turn.
-    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault>;
+    fn append(&mut self, batch: &[Entry]) -> Result<(), JournalFault>;
 
     /// Everything that is durable, in order. What this returned once it returns for ever: a journal
     /// that reads records which a crash may still take away makes them durable first.
-    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault>;
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, JournalFault>;
 }

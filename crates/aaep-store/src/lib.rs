@@ -3,8 +3,8 @@
 //! # The contract
 //!
 //! A [`Journal`] takes a batch of records and returns once all of them are durable, or says why not.
-//! On [`Fault::Full`] nothing of the batch was kept, and the same batch may be offered again. On
-//! [`Fault::Failed`] the state on disk is unknown: the only safe way on is to drop the engine, open
+//! On [`JournalFault::Full`] nothing of the batch was kept, and the same batch may be offered again. On
+//! [`JournalFault::Failed`] the state on disk is unknown: the only safe way on is to drop the engine, open
 //! the journal again and recover from it.
 //!
 //! # The embedded journal
@@ -42,7 +42,7 @@
 //! let record = Record::Ended { session: "sess_1".into(), said: Default::default() };
 //! journal.append(&[Entry { number: 1, bytes: record.encode(1) }])?;
 //! assert_eq!(journal.read()?, [record.encode(1)]);
-//! # Ok::<(), aaep_store::Fault>(())
+//! # Ok::<(), aaep_store::JournalFault>(())
 //! ```
 
 // This page links to what only some features have.
@@ -79,7 +79,7 @@ mod writer;
 pub use chain::ChainKey;
 #[cfg(feature = "sqlite")]
 pub use head::{Head, HeadCheck, Noted};
-pub use journal::{Entry, Fault, Journal};
+pub use journal::{Entry, Journal, JournalFault};
 #[cfg(feature = "sqlite")]
 pub use key::JournalMarker;
 pub use lock::Lock;

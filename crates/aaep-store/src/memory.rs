@@ -1,6 +1,6 @@
 //! A journal that lasts as long as the program.
 
-use crate::journal::{Entry, Fault, Journal};
+use crate::journal::{Entry, Journal, JournalFault};
 
 /// A journal in memory, with a bound.
 #[derive(Clone, Debug)]
@@ -27,23 +27,23 @@ impl Default for Memory {
 }
 
 impl Journal for Memory {
-    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+    fn append(&mut self, batch: &[Entry]) -> Result<(), JournalFault> {
         let next = self.records.len() as u64 + 1;
         for (expected, entry) in (next..).zip(batch) {
             if entry.number != expected {
-                return Err(Fault::OutOfTurn { expected });
+                return Err(JournalFault::OutOfTurn { expected });
             }
         }
         let more: usize = batch.iter().map(|entry| entry.bytes.len()).sum();
         if self.bytes + more > self.max_bytes {
-            return Err(Fault::Full);
+            return Err(JournalFault::Full);
         }
         self.bytes += more;
         self.records.extend(batch.iter().map(|entry| entry.bytes.clone()));
         Ok(())
     }
 
-    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, JournalFault> {
         Ok(self.records.clone())
     }
 }
@@ -65,13 +65,13 @@ mod tests {
     }
 
     impl Journal for Failing<'_> {
-        fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+        fn append(&mut self, batch: &[Entry]) -> Result<(), JournalFault> {
             if self.failed {
-                return Err(Fault::Failed);
+                return Err(JournalFault::Failed);
             }
             self.turns.set(self.turns.get() + 1);
             match self.turns.get() % 6 {
-                2 => return Err(Fault::Full),
+                2 => return Err(JournalFault::Full),
                 3 => self.failed = true,
                 5 => {
                     self.inner.borrow_mut().append(batch)?;
@@ -79,10 +79,10 @@ mod tests {
                 }
                 _ => return self.inner.borrow_mut().append(batch),
             }
-            Err(Fault::Failed)
+            Err(JournalFault::Failed)
         }
 
-        fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+        fn read(&mut self) -> Result<Vec<Vec<u8>>, JournalFault> {
             self.inner.borrow_mut().read()
         }
     }

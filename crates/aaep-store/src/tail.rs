@@ -2,7 +2,7 @@
 
 use aaep_engine::Record;
 
-use crate::journal::Fault;
+use crate::journal::JournalFault;
 
 /// The records that can be believed, and where they end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Tail {
 
 /// The longest run of whole records with the numbers 1, 2, 3, …. A crash may damage what was not
 /// synced, and the run ends there; damage below `synced` is no accident of a crash and is reported.
-pub fn longest_valid_prefix(file: &[u8], synced: usize) -> Result<Tail, Fault> {
+pub fn longest_valid_prefix(file: &[u8], synced: usize) -> Result<Tail, JournalFault> {
     let mut tail = Tail::default();
     let mut at = 0;
     while at < file.len() {
@@ -39,7 +39,7 @@ pub fn longest_valid_prefix(file: &[u8], synced: usize) -> Result<Tail, Fault> {
         }
     }
     if at < synced {
-        return Err(Fault::Damaged { index: tail.ends.len() });
+        return Err(JournalFault::Damaged { index: tail.ends.len() });
     }
     Ok(tail)
 }
@@ -76,7 +76,7 @@ mod tests {
         let mut damaged = file(&[1, 2, 3]);
         let synced = damaged.len();
         damaged[synced / 2] ^= 1;
-        assert_eq!(longest_valid_prefix(&damaged, synced), Err(Fault::Damaged { index: 1 }));
+        assert_eq!(longest_valid_prefix(&damaged, synced), Err(JournalFault::Damaged { index: 1 }));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::head::Head;
-use crate::journal::Fault;
+use crate::journal::JournalFault;
 use crate::log::UnitLog;
 use crate::log::parts::{ROOM, size};
 use crate::sqlite::{Compaction, Sqlite};
@@ -47,11 +47,11 @@ pub enum Report {
         number: u64,
     },
     /// The journal cannot be written at the moment. The writer retries every second.
-    Stuck(Fault),
+    Stuck(JournalFault),
     /// The journal can be written again. [`Report::Durable`] follows for the units that waited.
     Recovered,
     /// A write failed halfway. Nothing more is written: reopen the journal and recover from it.
-    Broken(Fault),
+    Broken(JournalFault),
     /// The journal was written anew without what was erased.
     Compacted {
         /// How long its file was, in bytes.
@@ -60,7 +60,7 @@ pub enum Report {
         after: u64,
     },
     /// It could not be, and stays as it is.
-    NotCompacted(Fault),
+    NotCompacted(JournalFault),
 }
 
 /// Accepts units without blocking and reports when they are durable. All queued units are committed
@@ -267,7 +267,7 @@ impl Shared {
         if catch_unwind(AssertUnwindSafe(act)).is_err()
             && let Some(mut work) = lock(&self.work).take()
         {
-            work.end(Fault::Failed);
+            work.end(JournalFault::Failed);
         }
     }
 
@@ -332,7 +332,7 @@ impl Shared {
                     // Somebody looks into it.
                     Ok(false) => {}
                     Err(fault) => {
-                        if fault == Fault::Failed {
+                        if fault == JournalFault::Failed {
                             work.end(fault);
                         }
                         return Err(fault);
@@ -355,7 +355,7 @@ impl Shared {
     }
 
     /// Takes over all but what is being written; false if the writer is closing.
-    fn copy_most(&self, new: &mut Compaction) -> Result<bool, Fault> {
+    fn copy_most(&self, new: &mut Compaction) -> Result<bool, JournalFault> {
         loop {
             let start = Instant::now();
             if new.step(COMPACTED_ROWS)? < COMPACTED_ROWS {
@@ -441,7 +441,7 @@ impl Work {
     // enforces: I10, I24
     /// Keeps what waits in the log, in entries that fit. What was offered once is offered again until
     /// the log says what became of it.
-    fn keep_in_log(&mut self) -> Result<(), Fault> {
+    fn keep_in_log(&mut self) -> Result<(), JournalFault> {
         let Some(log) = &mut self.log else { return Ok(()) };
         while self.in_log < self.waiting.len() {
             let waiting = &self.waiting[self.in_log..];
@@ -455,17 +455,17 @@ impl Work {
         log.note()
     }
 
-    fn try_commit(&mut self) -> Result<u64, Fault> {
+    fn try_commit(&mut self) -> Result<u64, JournalFault> {
         self.keep_in_log()?;
         match self.journal.keep(&self.waiting) {
             // Another node's disk may have room: the copy is made anew there.
-            Err(Fault::Full) if self.log.is_some() => return Err(Fault::CopyFull),
+            Err(JournalFault::Full) if self.log.is_some() => return Err(JournalFault::CopyFull),
             kept => kept?,
         }
         let position = self.journal.position();
         if let Some(head) = &mut self.head {
             // Before the report: an old copy must not forget what was announced as durable.
-            head.note(position).map_err(|_| Fault::Failed)?;
+            head.note(position).map_err(|_| JournalFault::Failed)?;
         }
         Ok(position.number)
     }
@@ -494,7 +494,7 @@ impl Work {
         }
     }
 
-    fn end(&mut self, fault: Fault) {
+    fn end(&mut self, fault: JournalFault) {
         self.broken = true;
         (self.report)(Report::Broken(fault));
     }

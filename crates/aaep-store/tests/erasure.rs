@@ -489,7 +489,7 @@ fn nothing_is_compacted_from_records_that_were_changed() {
             Err(fault) => break fault,
         }
     };
-    assert_eq!(fault, aaep_store::Fault::Damaged { index: 4 });
+    assert_eq!(fault, aaep_store::JournalFault::Damaged { index: 4 });
 }
 
 // covers: S13

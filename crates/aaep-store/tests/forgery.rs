@@ -436,7 +436,7 @@ fn a_layout_that_somebody_changed_is_refused_and_named() {
 }
 
 /// Somebody changes the layout while a journal is open, and the next record is written.
-fn keep_after(change: &str) -> (Sqlite, Result<(), aaep_store::Fault>) {
+fn keep_after(change: &str) -> (Sqlite, Result<(), aaep_store::JournalFault>) {
     let place = copy();
     let mut journal = Sqlite::open(&place.journal(), Options::default(), &key()).unwrap();
     Connection::open(place.journal()).unwrap().execute_batch(change).unwrap();
@@ -465,5 +465,5 @@ fn a_record_that_the_file_swallows_is_not_durable() {
              bytes, hash, mine INTEGER DEFAULT 1 UNIQUE ON CONFLICT IGNORE);
          INSERT INTO records (number) SELECT max(number) FROM theirs;",
     );
-    assert_eq!(kept, Err(aaep_store::Fault::Failed));
+    assert_eq!(kept, Err(aaep_store::JournalFault::Failed));
 }

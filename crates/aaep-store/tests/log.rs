@@ -12,7 +12,7 @@ use aaep_store::log::{
     ShardLog, SqliteLog, Unavailable, contract,
 };
 use aaep_store::{
-    ChainKey, Fault, Journal, JournalWriter, KeptCall, Note, Options, Report, Sqlite, Unit,
+    ChainKey, Journal, JournalFault, JournalWriter, KeptCall, Note, Options, Report, Sqlite, Unit,
 };
 use support::Place;
 
@@ -84,7 +84,7 @@ fn a_node_that_takes_over_has_everything_that_was_reported_and_the_one_before_is
     assert!(reports.iter().take(3).any(|report| durable(&report)));
     let (b, others) = node(&store, "b", &places[1]);
     a.submit(unit(4));
-    assert_eq!(reports.recv().unwrap(), Report::Broken(Fault::Fenced));
+    assert_eq!(reports.recv().unwrap(), Report::Broken(JournalFault::Fenced));
     b.submit(unit(4));
     assert_eq!(others.recv().unwrap(), Report::Durable { units: 1, number: 4 });
     b.close();
@@ -104,7 +104,7 @@ fn while_the_store_is_away_nothing_is_reported_and_all_of_it_once_it_is_back() {
     let (a, reports) = node(&store, "a", &place);
     store.inject("s", MemoryFault::Lost);
     a.submit(unit(1));
-    assert_eq!(reports.recv().unwrap(), Report::Stuck(Fault::Away));
+    assert_eq!(reports.recv().unwrap(), Report::Stuck(JournalFault::Away));
     a.submit(unit(2));
     assert_eq!(reports.recv().unwrap(), Report::Recovered);
     let mut units = 0;
@@ -133,7 +133,7 @@ fn what_is_too_much_for_one_entry_goes_into_several() {
     // They wait together while the store is away.
     store.inject("s", MemoryFault::Away);
     a.submit(unit(1));
-    assert_eq!(reports.recv().unwrap(), Report::Stuck(Fault::Away));
+    assert_eq!(reports.recv().unwrap(), Report::Stuck(JournalFault::Away));
     (0..8).for_each(|key| a.submit(large(key)));
     let mut units = 0;
     while units < 9 {

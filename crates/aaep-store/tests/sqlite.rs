@@ -8,8 +8,8 @@ use std::fs;
 
 use aaep_store::contract::{batch, full_journal_contract, journal_contract};
 use aaep_store::{
-    CannotOpen, Fault, Head, HeadCheck, Journal, KeptCall, Note, Options, Reader, Sqlite, Start,
-    Unit, VERSION,
+    CannotOpen, Head, HeadCheck, Journal, JournalFault, KeptCall, Note, Options, Reader, Sqlite,
+    Start, Unit, VERSION,
 };
 use support::{Place, day, journal_with, records};
 
@@ -47,7 +47,7 @@ fn a_full_journal_takes_the_same_records_once_there_is_room() {
     let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     journal.set_room(0).unwrap();
     let all = batch(1..=100);
-    assert_eq!(journal.append(&all), Err(Fault::Full));
+    assert_eq!(journal.append(&all), Err(JournalFault::Full));
     journal.set_room(1 << 30).unwrap();
     journal.append(&all).unwrap();
     assert_eq!(journal.read().unwrap(), records(&all));
@@ -62,7 +62,7 @@ fn what_was_kept_is_there_after_it_was_closed_and_numbers_go_on() {
     drop(journal_with(&place.journal(), Options::default(), now));
     let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     assert_eq!(journal.read().unwrap(), records(now));
-    assert_eq!(journal.append(&later[1..]), Err(Fault::OutOfTurn { expected: 8 }));
+    assert_eq!(journal.append(&later[1..]), Err(JournalFault::OutOfTurn { expected: 8 }));
     journal.append(later).unwrap();
     assert_eq!(journal.read().unwrap(), records(&day.entries));
 }
@@ -141,7 +141,7 @@ fn another_program_that_holds_the_file_is_named_and_nothing_is_lost() {
     let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let other = rusqlite::Connection::open(place.journal()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(journal.append(&all), Err(Fault::Busy));
+    assert_eq!(journal.append(&all), Err(JournalFault::Busy));
     other.execute_batch("ROLLBACK").unwrap();
     journal.append(&all).unwrap();
     assert_eq!(journal.read().unwrap(), records(&all));
@@ -304,7 +304,7 @@ fn calls_are_kept_with_their_records_or_not_at_all() {
     assert!(journal.keep(&[unit(4, "c")]).is_err());
     journal.set_room(0).unwrap();
     let large = Unit { entries: batch(3..=200), notes: vec![Note::Call(call("d", "s1"))] };
-    assert_eq!(journal.keep(&[large]), Err(Fault::Full));
+    assert_eq!(journal.keep(&[large]), Err(JournalFault::Full));
     journal.set_room(1 << 30).unwrap();
     journal.note(Note::Call(call("e", "s2"))).unwrap();
     drop(journal);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use aaep_store::contract::batch;
-use aaep_store::{Fault, Head, Journal, JournalWriter, Options, Report, Sqlite, Unit};
+use aaep_store::{Head, Journal, JournalFault, JournalWriter, Options, Report, Sqlite, Unit};
 use support::{Place, records};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,7 +100,7 @@ fn while_another_program_holds_the_file_it_says_so_and_then_goes_on_by_itself() 
     let other = rusqlite::Connection::open(place.journal()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     writer.submit(unit([1]));
-    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Busy));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(JournalFault::Busy));
     writer.submit(unit([2]));
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Recovered);
@@ -118,7 +118,7 @@ fn a_writer_without_room_says_so_once_and_can_be_closed() {
     journal.set_room(0).unwrap();
     let (writer, reports) = start(journal, None);
     writer.submit(unit(1..=500));
-    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Full));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(JournalFault::Full));
     writer.submit(unit(501..=502));
     writer.close();
     assert!(reports.try_recv().is_err());
@@ -131,7 +131,7 @@ fn records_out_of_turn_are_a_fault_that_ends_it() {
     let (writer, reports) = start(open(&place), None);
     writer.submit(unit([2]));
     let report = reports.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(report, Report::Broken(Fault::OutOfTurn { expected: 1 }));
+    assert_eq!(report, Report::Broken(JournalFault::OutOfTurn { expected: 1 }));
     writer.submit(unit([1]));
     drop(writer);
     assert!(open(&place).read().unwrap().is_empty());
@@ -199,7 +199,7 @@ fn what_a_helper_could_not_keep_is_tried_again_by_the_thread() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     writer.submit_inline(unit([2]));
     writer.inline().commit();
-    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Busy));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(JournalFault::Busy));
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Recovered);
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 2, number: 2 });
@@ -218,7 +218,7 @@ fn a_panic_while_keeping_is_the_end_of_it_and_is_reported() {
     writer.submit(unit([1]));
     let first = reports.recv_timeout(PATIENCE).unwrap();
     assert_eq!(first, Report::Durable { units: 1, number: 1 });
-    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Broken(Fault::Failed));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Broken(JournalFault::Failed));
     // Nothing more is kept, by the thread or by anybody who helps.
     writer.submit_inline(unit([2]));
     writer.inline().commit();

@@ -62,7 +62,7 @@ mod request;
 pub mod words;
 
 pub use notification::{Agent, Identity, Notification, Silence};
-pub use request::{Account, Asks, Choice, Outcome, Request, RequestId};
+pub use request::{Account, Asks, Choice, Request, RequestHandle, RequestOutcome};
 
 // The README's example is run, too.
 #[cfg(doctest)]

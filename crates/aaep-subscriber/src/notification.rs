@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep_types::PresenceWord;
 
-use crate::request::{Outcome, Request};
+use crate::request::{Request, RequestOutcome};
 
 /// The agent that an event comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ pub enum Notification {
         /// Which.
         request: Arc<Request>,
         /// What became of it.
-        outcome: Outcome,
+        outcome: RequestOutcome,
         /// Whether [`Notification::Asked`] was told for it before: otherwise there is nothing to take
         /// back.
         announced: bool,

@@ -10,22 +10,21 @@ use crate::notification::Agent;
 /// Names a request towards the [inbox](crate::inbox::Inbox) or the client that told of it: what a
 /// program answers by. It is not the number that people say: a voice may number requests anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(u32);
+pub struct RequestHandle(u32);
 
-#[cfg(feature = "client")]
-impl RequestId {
+impl RequestHandle {
     pub(crate) fn get(self) -> u32 {
         self.0
     }
 }
 
-impl From<u32> for RequestId {
+impl From<u32> for RequestHandle {
     fn from(number: u32) -> Self {
         Self(number)
     }
 }
 
-impl std::fmt::Display for RequestId {
+impl std::fmt::Display for RequestHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
@@ -36,7 +35,7 @@ impl std::fmt::Display for RequestId {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// By which it is answered.
-    pub id: RequestId,
+    pub id: RequestHandle,
     /// A small number, given in the order of asking, by which the user can name it.
     pub number: u32,
     /// Who asks.
@@ -76,7 +75,7 @@ impl Request {
         Duration::from_millis(self.deadline_ms.saturating_sub(now_ms))
     }
 
-    /// How present whoever says yes has to be.
+    /// The presence that a yes requires.
     pub fn needs(&self) -> Presence {
         aaep_types::presence::needed(&self.json)
     }
@@ -152,7 +151,7 @@ pub struct Choice {
 /// What became of a request (C25, D30, D32).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// The user's own yes counted.
     Accepted,
     /// The user's own no counted.
@@ -177,7 +176,7 @@ pub enum Outcome {
     Gone,
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// Its word, as vectors, message files and programs have it.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -7,8 +7,8 @@ mod hub;
 use std::time::Duration;
 
 use aaep_agent::{Error, NotApproved, Question};
-use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
-use aaep_subscriber::{Asks, Notification, Outcome};
+use aaep_subscriber::inbox::{Answer, InboxError, Settings, TextBy};
+use aaep_subscriber::{Asks, Notification, RequestOutcome};
 use hub::{House, Listener, transfer};
 
 // covers: C28, H24, H26, C7
@@ -44,7 +44,7 @@ async fn over_every_transport_a_session_is_heard_and_answered() {
         assert_eq!(listener.client.open_requests().len(), 1);
         listener.client.answer(request.id, Answer::Accept).unwrap();
         let approval = parked.decision().await.unwrap();
-        assert_eq!(listener.settled().await, Outcome::Accepted);
+        assert_eq!(listener.settled().await, RequestOutcome::Accepted);
         let (dollars, call) = session.invoke(parked, approval).await.unwrap();
         assert_eq!(dollars, 500);
         listener.until_event("tool.invoked").await;
@@ -54,10 +54,10 @@ async fn over_every_transport_a_session_is_heard_and_answered() {
         let asked = session.pose(Question::number("How many coins?")).await.unwrap();
         let request = listener.asked().await;
         let wrong = listener.client.answer(request.id, Answer::Text("many".into()));
-        assert!(matches!(wrong, Err(Refused::WrongKind(_))));
+        assert!(matches!(wrong, Err(InboxError::WrongKind(_))));
         listener.client.answer(request.id, Answer::Number(7.0)).unwrap();
         assert_eq!(asked.answer().await.unwrap(), 7.0);
-        assert_eq!(listener.settled().await, Outcome::Answered);
+        assert_eq!(listener.settled().await, RequestOutcome::Answered);
         session.complete("Done.").await.unwrap();
         listener.until_event("session.completed").await;
         let told = listener.close().await;
@@ -85,10 +85,10 @@ async fn of_two_listeners_one_answers_and_the_other_is_told() {
     }
     listeners[0].client.answer(1.into(), Answer::Accept).unwrap();
     let _approval = parked.decision().await.unwrap();
-    assert_eq!(listeners[0].settled().await, Outcome::Accepted);
+    assert_eq!(listeners[0].settled().await, RequestOutcome::Accepted);
     for listener in &mut listeners[1..] {
-        assert_eq!(listener.settled().await, Outcome::AcceptedElsewhere);
-        assert_eq!(listener.client.answer(1.into(), Answer::Reject), Err(Refused::NotWaiting));
+        assert_eq!(listener.settled().await, RequestOutcome::AcceptedElsewhere);
+        assert_eq!(listener.client.answer(1.into(), Answer::Reject), Err(InboxError::NotWaiting));
     }
     // Both at once: whichever is faster, both hear the same outcome.
     let parked = session.park((), transfer().arguments_json("2")).await.unwrap();
@@ -98,12 +98,12 @@ async fn of_two_listeners_one_answers_and_the_other_is_told() {
     listeners[0].client.answer(2.into(), Answer::Reject).unwrap();
     // It may have heard already what became of it.
     let second = listeners[1].client.answer(2.into(), Answer::Accept);
-    assert!(matches!(second, Ok(()) | Err(Refused::NotWaiting)), "{second:?}");
+    assert!(matches!(second, Ok(()) | Err(InboxError::NotWaiting)), "{second:?}");
     let accepted = parked.decision().await.is_ok();
     assert!(second.is_ok() || !accepted);
     let wanted = match accepted {
-        true => [Outcome::AcceptedElsewhere, Outcome::Accepted],
-        false => [Outcome::Rejected, Outcome::RejectedElsewhere],
+        true => [RequestOutcome::AcceptedElsewhere, RequestOutcome::Accepted],
+        false => [RequestOutcome::Rejected, RequestOutcome::RejectedElsewhere],
     };
     assert_eq!([listeners[0].settled().await, listeners[1].settled().await], wanted);
 }
@@ -119,7 +119,7 @@ async fn more_time_is_given_and_the_answer_counts() {
         let parked = session.park((), transfer().timeout_seconds(60)).await.unwrap();
         let first = listener.asked().await;
         listener.client.more_time(first.id, Duration::from_secs(900)).unwrap();
-        assert_eq!(listener.settled().await, Outcome::Superseded);
+        assert_eq!(listener.settled().await, RequestOutcome::Superseded);
         let second = listener.asked().await;
         assert_eq!((second.continues, second.timeout_seconds), (Some(first.number), 900));
         listener.client.answer(second.id, Answer::Reject).unwrap();
@@ -127,7 +127,7 @@ async fn more_time_is_given_and_the_answer_counts() {
             parked.decision().await,
             Err(Error::NotApproved(NotApproved::Rejected { .. }))
         ));
-        assert_eq!(listener.settled().await, Outcome::Rejected);
+        assert_eq!(listener.settled().await, RequestOutcome::Rejected);
         session.complete("Done.").await.unwrap();
         listener.close().await;
     }
@@ -145,7 +145,7 @@ async fn an_agent_is_stopped_and_its_questions_end_with_it() {
         let request = listener.asked().await;
         listener.client.stop(&request.session_id).unwrap();
         assert!(parked.decision().await.is_err());
-        assert_eq!(listener.settled().await, Outcome::Cancelled);
+        assert_eq!(listener.settled().await, RequestOutcome::Cancelled);
         listener.until_event("session.cancelled").await;
         session.stopped().await;
         assert!(listener.client.doing().is_empty());
@@ -175,7 +175,7 @@ async fn terms_are_renegotiated_with_a_real_hub() {
             match listener.client.answer(request.id, Answer::Reject) {
                 Ok(()) => drop(parked.unwrap().decision().await),
                 Err(refused) => {
-                    assert_eq!(refused, Refused::MayNotReply);
+                    assert_eq!(refused, InboxError::MayNotReply);
                     break;
                 }
             }
@@ -203,12 +203,12 @@ async fn a_hub_that_restarts_in_mid_question_loses_nothing() {
         listener.client.answer(request.id, Answer::Accept).unwrap();
         assert_eq!(
             listener.client.answer(request.id, Answer::Reject),
-            Err(Refused::AlreadyAnswered)
+            Err(InboxError::AlreadyAnswered)
         );
         house.comes_back().await;
         listener.until(|told| matches!(told, Notification::Connected { again: true, .. })).await;
         let approval = parked.decision().await.unwrap();
-        assert_eq!(listener.settled().await, Outcome::Accepted);
+        assert_eq!(listener.settled().await, RequestOutcome::Accepted);
         let ((), call) = session.invoke(parked, approval).await.unwrap();
         call.succeed("Moved.").await.unwrap();
         session.complete("Done.").await.unwrap();
@@ -237,7 +237,7 @@ async fn a_question_is_answered_after_the_hub_came_back() {
             parked.decision().await,
             Err(Error::NotApproved(NotApproved::Rejected { .. }))
         ));
-        assert_eq!(listener.settled().await, Outcome::Rejected);
+        assert_eq!(listener.settled().await, RequestOutcome::Rejected);
         assert_eq!(listener.times_asked(), 1);
         session.complete("Done.").await.unwrap();
         listener.close().await;
@@ -258,7 +258,7 @@ async fn several_hubs_are_heard_at_once() {
         let request = listener.asked().await;
         listener.client.answer(request.id, Answer::Accept).unwrap();
         let approval = parked.decision().await.unwrap();
-        assert_eq!(listener.settled().await, Outcome::Accepted);
+        assert_eq!(listener.settled().await, RequestOutcome::Accepted);
         kept.push((session, parked, approval));
     }
     assert_eq!(listener.client.doing().len(), 2);
@@ -275,13 +275,13 @@ async fn where_answers_do_not_count_the_user_is_told_so() {
     let _parked = session.park((), transfer()).await.unwrap();
     let request = listener.asked().await;
     let refused = listener.client.answer(request.id, Answer::Accept);
-    assert_eq!(refused, Err(Refused::MayNotReply));
+    assert_eq!(refused, Err(InboxError::MayNotReply));
     // By the socket of the same user they count.
     if cfg!(unix) {
         let mut trusted = Listener::at(house.ways().pop().unwrap()).await;
         let request = trusted.asked().await;
         trusted.client.answer(request.id, Answer::Reject).unwrap();
-        assert_eq!(trusted.settled().await, Outcome::Rejected);
-        assert_eq!(listener.settled().await, Outcome::RejectedElsewhere);
+        assert_eq!(trusted.settled().await, RequestOutcome::Rejected);
+        assert_eq!(listener.settled().await, RequestOutcome::RejectedElsewhere);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use aaep_subscriber::Notification;
 use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, InboxInput, Settings, TextBy};
@@ -194,9 +195,9 @@ impl World {
                     6 => Answer::Choice("a".into()),
                     _ => Answer::Text(String::new()),
                 };
-                let _ = self.inbox.answer(u32::from(*number), answer, now);
+                let _ = self.inbox.answer(u32::from(*number).into(), answer, now);
             }
-            Step::MoreTime(number) => drop(self.inbox.more_time(u32::from(*number), 0, now)),
+            Step::MoreTime(number) => drop(self.inbox.more_time(u32::from(*number).into(), Duration::ZERO, now)),
             Step::Stops(session) => drop(self.inbox.stop(&format!("sess_{session}"), now)),
             Step::Renegotiates(how) => {
                 let text = [TextBy::Sentence, TextBy::Paragraph, TextBy::End][usize::from(how % 3)];

@@ -4,8 +4,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods)]
 
+use std::time::Duration;
+
 use aaep_subscriber::inbox::{
-    Answer, Bounds, Connection, Inbox, InboxInput, Refused, Settings, TextBy,
+    Answer, Bounds, Connection, Inbox, InboxError, InboxInput, Settings, TextBy,
 };
 use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
 use serde_json::{Map, Value, json};
@@ -107,7 +109,7 @@ fn act(
     hub: Connection,
     step: &Value,
     now: u64,
-) -> (Option<String>, Result<(), Refused>) {
+) -> (Option<String>, Result<(), InboxError>) {
     let mut comes = |text: &str| {
         inbox.handle(InboxInput::Message { connection: hub, bytes: text.as_bytes() }, now)
     };
@@ -125,10 +127,11 @@ fn act(
         return (Some(inbox.begin(hub, now)), Ok(()));
     } else if let Some(said) = step.get("answer") {
         let number = u32::try_from(said["number"].as_u64().unwrap()).unwrap();
-        return (None, inbox.answer(number, answer(&said["answer"]), now));
+        return (None, inbox.answer(number.into(), answer(&said["answer"]), now));
     } else if let Some(more) = step.get("more_time") {
         let number = u32::try_from(more["number"].as_u64().unwrap()).unwrap();
-        return (None, inbox.more_time(number, more["seconds"].as_u64().unwrap(), now));
+        let time = Duration::from_secs(more["seconds"].as_u64().unwrap());
+        return (None, inbox.more_time(number.into(), time, now));
     } else {
         inbox.handle(InboxInput::Time, now);
     }

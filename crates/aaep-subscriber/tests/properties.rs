@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::words::{Manner, Span, SpokenLine, Words, look_alikes, safe};
-use aaep_subscriber::{Agent, Asks, Choice, Notification, Outcome, Request};
+use aaep_subscriber::{Agent, Asks, Choice, Notification, Request, RequestOutcome};
 use aaep_types::{
     EventKind, Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity, deception,
 };
@@ -157,7 +157,7 @@ fn notifications(first: &str, second: &str, name: &str) -> Vec<Notification> {
     for asks in [consent(first, second), answer(first, second)] {
         let request = request(name, asks);
         all.push(Notification::Asked(request.clone()));
-        for outcome in [Outcome::TimedOut, Outcome::Gone] {
+        for outcome in [RequestOutcome::TimedOut, RequestOutcome::Gone] {
             all.push(Notification::Settled { request: request.clone(), outcome, announced: true });
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use aaep_subscriber::words::{Manner, Span, SpokenLine, Words, safe};
 use aaep_subscriber::{
-    Account, Agent, Asks, Choice, Identity, Notification, Outcome, Request, Silence,
+    Account, Agent, Asks, Choice, Identity, Notification, Request, RequestOutcome, Silence,
 };
 use aaep_types::{
     DescribedBy, Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity,
@@ -90,18 +90,18 @@ fn request(of: &Value) -> Arc<Request> {
     })
 }
 
-fn outcome(name: &str) -> Outcome {
+fn outcome(name: &str) -> RequestOutcome {
     match name {
-        "accepted" => Outcome::Accepted,
-        "rejected" => Outcome::Rejected,
-        "answered" => Outcome::Answered,
-        "accepted_elsewhere" => Outcome::AcceptedElsewhere,
-        "rejected_elsewhere" => Outcome::RejectedElsewhere,
-        "answered_elsewhere" => Outcome::AnsweredElsewhere,
-        "timed_out" => Outcome::TimedOut,
-        "cancelled" => Outcome::Cancelled,
-        "superseded" => Outcome::Superseded,
-        "gone" => Outcome::Gone,
+        "accepted" => RequestOutcome::Accepted,
+        "rejected" => RequestOutcome::Rejected,
+        "answered" => RequestOutcome::Answered,
+        "accepted_elsewhere" => RequestOutcome::AcceptedElsewhere,
+        "rejected_elsewhere" => RequestOutcome::RejectedElsewhere,
+        "answered_elsewhere" => RequestOutcome::AnsweredElsewhere,
+        "timed_out" => RequestOutcome::TimedOut,
+        "cancelled" => RequestOutcome::Cancelled,
+        "superseded" => RequestOutcome::Superseded,
+        "gone" => RequestOutcome::Gone,
         other => panic!("{other} is no outcome"),
     }
 }

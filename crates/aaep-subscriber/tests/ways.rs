@@ -14,7 +14,7 @@ use aaep_hub::config::{Flags, HostName, Surroundings, load};
 use aaep_hub::init;
 use aaep_subscriber::client::Hub;
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Notification, Outcome};
+use aaep_subscriber::{Notification, RequestOutcome};
 use aaep_transport::server::Server;
 use axum::Router;
 use axum::http::StatusCode;
@@ -58,7 +58,7 @@ async fn a_connection_that_breaks_is_taken_up_where_it_left_off() {
     call.succeed("Moved.").await.unwrap();
     other.until_event("tool.completed").await;
     proxy.open(house.address());
-    assert_eq!(listener.settled().await, Outcome::AcceptedElsewhere);
+    assert_eq!(listener.settled().await, RequestOutcome::AcceptedElsewhere);
     session.complete("Done.").await.unwrap();
     listener.until_event("session.completed").await;
     assert_eq!(listener.times_asked(), 1);
@@ -174,7 +174,7 @@ async fn what_init_made_is_enough_to_listen_over_tls() {
         let request = listener.asked().await;
         listener.client.answer(request.id, Answer::Accept).unwrap();
         assert_eq!(parked.decision().await.unwrap().by(), "listener");
-        assert_eq!(listener.settled().await, Outcome::Accepted);
+        assert_eq!(listener.settled().await, RequestOutcome::Accepted);
         session.complete("Done.").await.unwrap();
         listener.close().await;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine, Words};
-use aaep_subscriber::{Agent, Asks, Notification, Outcome, Request};
+use aaep_subscriber::{Agent, Asks, Notification, Request, RequestOutcome};
 use aaep_types::{Level, ReplyToken, Reversibility, RiskLevel, Verbosity};
 
 /// Calls for each language and manner.
@@ -155,16 +155,16 @@ fn a_request_says_action_undoing_consequence_and_risk_in_this_order() {
 #[test]
 fn every_outcome_is_said_as_what_it_is() {
     let outcomes = [
-        Outcome::Accepted,
-        Outcome::Rejected,
-        Outcome::Answered,
-        Outcome::AcceptedElsewhere,
-        Outcome::RejectedElsewhere,
-        Outcome::AnsweredElsewhere,
-        Outcome::TimedOut,
-        Outcome::Cancelled,
-        Outcome::Superseded,
-        Outcome::Gone,
+        RequestOutcome::Accepted,
+        RequestOutcome::Rejected,
+        RequestOutcome::Answered,
+        RequestOutcome::AcceptedElsewhere,
+        RequestOutcome::RejectedElsewhere,
+        RequestOutcome::AnsweredElsewhere,
+        RequestOutcome::TimedOut,
+        RequestOutcome::Cancelled,
+        RequestOutcome::Superseded,
+        RequestOutcome::Gone,
     ];
     let request = request(consent(Reversibility::Irreversible, RiskLevel::High));
     everywhere(|words, manner| {

@@ -15,7 +15,7 @@ use ::http::StatusCode;
 use crate::TooLong;
 use crate::tls::TlsError;
 
-pub use self::http::{Answer, HttpClient, WholeOrStream};
+pub use self::http::{FullResponse, HttpClient, WholeOrStream};
 pub use events::EventStream;
 pub use secret::{SESSION_SECRET_HEADER, SessionSecret};
 pub use token::Token;

@@ -87,7 +87,7 @@ pub mod grpc;
 pub mod length;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod link;
-#[cfg(any(feature = "client", all(feature = "server", target_os = "linux")))]
+#[cfg(any(feature = "client", feature = "server"))]
 #[cfg_attr(not(feature = "client"), allow(dead_code))]
 mod owner;
 #[cfg(any(feature = "client", feature = "server"))]

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 /// Why a listener is not believed to be ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // elsewhere it is never known
 pub enum Stranger {
     /// It belongs to another user.
     User {
@@ -103,7 +104,32 @@ fn judge(table: &str, local: SocketAddr, peer: SocketAddr, own: u32) -> Result<(
     }
 }
 
-/// The socket of whoever is at this address, connected over loopback to one of these ports of ours: the
+/// The user whose program is at `peer`, connected to our listener at exactly this address. `None` if
+/// nobody can tell: a socket that its program has closed is nobody's any more.
+// enforces: W5
+#[cfg(all(feature = "server", target_os = "linux"))]
+pub(crate) fn user_of(peer: SocketAddr, listener: SocketAddr) -> Option<u32> {
+    let table = |name: &str| std::fs::read_to_string(name).unwrap_or_default();
+    let find = |text: String| user_in(&text, peer, listener);
+    find(table("/proc/net/tcp")).or_else(|| find(table("/proc/net/tcp6")))
+}
+
+#[cfg(all(feature = "server", not(target_os = "linux")))]
+pub(crate) fn user_of(_: SocketAddr, _: SocketAddr) -> Option<u32> {
+    None
+}
+
+/// The same by the kernel's table. Several users may share a port of theirs, so both ends have to be
+/// the right ones.
+#[cfg(any(all(feature = "server", target_os = "linux"), test))]
+fn user_in(table: &str, peer: SocketAddr, listener: SocketAddr) -> Option<u32> {
+    table.lines().filter_map(Socket::parse).find_map(|socket| {
+        let is_it = same(socket.local, peer) && same(socket.remote, listener);
+        (is_it && socket.inode != 0).then_some(socket.uid)
+    })
+}
+
+/// The socket of the peer at this address, connected over loopback to one of these ports of ours: the
 /// number of its inode.
 #[cfg(target_os = "linux")]
 pub(crate) fn socket_at(peer: SocketAddr, ports: &[u16]) -> Option<u64> {
@@ -241,6 +267,25 @@ mod tests {
     }
 
     // covers: W5
+    #[test]
+    fn whose_a_visitor_is_goes_by_both_ends_and_by_sockets_that_are_open() {
+        let loopback = word([127, 0, 0, 1]);
+        let (us, theirs) = (format!("{loopback}:2203"), format!("{loopback}:15B3"));
+        let elsewhere = format!("{}:2203", word([127, 0, 0, 9]));
+        let of = |lines: &[String]| {
+            let (peer, listener) = ("127.0.0.1:5555", "127.0.0.1:8707");
+            user_in(&lines.concat(), peer.parse().unwrap(), listener.parse().unwrap())
+        };
+        let other_way = line(&us, &theirs, "01", 0, 8);
+        let to_another = line(&theirs, &elsewhere, "01", 0, 9);
+        let visitor = line(&theirs, &us, "01", 4242, 7);
+        assert_eq!(of(&[other_way.clone(), to_another.clone(), visitor]), Some(4242));
+        // The kernel shows sockets that were closed as root's.
+        let closed = line(&theirs, &us, "05", 0, 0);
+        assert_eq!(of(&[other_way, to_another, closed]), None);
+    }
+
+    // covers: W5
     #[cfg(target_os = "linux")]
     #[test]
     fn the_kernel_says_that_our_own_listener_is_ours() {
@@ -256,6 +301,8 @@ mod tests {
             assert_eq!(check(ends.0, ends.1), Ok(()));
             let _accepted = listener.accept().unwrap();
             assert_eq!(check(ends.0, ends.1), Ok(()));
+            #[cfg(feature = "server")]
+            assert_eq!(user_of(ends.0, ends.1), Some(rustix::process::geteuid().as_raw()));
             drop(listener);
             assert!(matches!(check(ends.0, ends.1), Err(Stranger::Gone { .. })));
         }

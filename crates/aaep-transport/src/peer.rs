@@ -34,6 +34,17 @@ enum End {
     Unix(Credentials),
 }
 
+/// Whose program is at the other end of a connection, as far as the system tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Our own user's, or root's.
+    Ours,
+    /// Another user's, with this id.
+    Stranger(u32),
+    /// Nobody can tell: it came over a network, has gone already, or this system does not say.
+    Unknown,
+}
+
 /// What the kernel says of the process at the other end of a Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
@@ -97,7 +108,7 @@ impl Peer {
     }
 
     /// Looks which process it is, while it waits to be let in: later it may be gone.
-    #[cfg(feature = "server")]
+    #[cfg(all(feature = "server", unix))]
     pub(crate) fn look(&self) {
         if let End::Unix(credentials) = &self.end {
             self.origin.get_or_init(|| Origin::of_pid(credentials.pid));
@@ -112,6 +123,29 @@ impl Peer {
                 self.origin.get_or_init(find).clone()
             }
             (known, _) => known.unwrap_or_default(),
+        }
+    }
+
+    /// Whose program it is. `listener` is the address of ours to which it connected; it matters over TCP
+    /// alone, where only Linux tells.
+    // enforces: W5
+    #[cfg(feature = "server")]
+    pub fn owner(&self, listener: SocketAddr) -> Owner {
+        let uid = match &self.end {
+            End::Unix(credentials) => Some(credentials.uid),
+            End::Tcp(address) if address.ip().is_loopback() => {
+                crate::owner::user_of(*address, listener)
+            }
+            End::Tcp(_) => None,
+        };
+        #[cfg(unix)]
+        let own = rustix::process::geteuid().as_raw();
+        #[cfg(not(unix))]
+        let own = 0;
+        match uid {
+            None => Owner::Unknown,
+            Some(uid) if uid == own || uid == 0 => Owner::Ours,
+            Some(uid) => Owner::Stranger(uid),
         }
     }
 

@@ -14,11 +14,16 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
 /// The longest line of ancestors that is looked at.
-#[cfg(target_os = "linux")]
 const MAX_DEPTH: usize = 64;
 
-/// Shells that stand between a program and the helper that it starts.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "env"];
+/// Shells that stand between a program and the helper that it starts, or before which a person sits.
+const SHELLS: [&str; 15] = [
+    "sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "mksh", "csh", "tcsh", "nu", "elvish",
+    "xonsh", "pwsh", "env",
+];
+
+/// The first process, to which orphans fall.
+const INIT: i32 = 1;
 
 /// One process, as `/proc` tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +48,52 @@ impl Process {
     fn is(&self, other: &Process) -> bool {
         (self.pid, self.start) == (other.pid, other.start)
     }
+
+    fn is_shell(&self) -> bool {
+        SHELLS.contains(&&*self.name)
+    }
+
+    /// Whether a terminal was made for it: a prompt, or a program in a window of its own.
+    fn leads_a_terminal(&self) -> bool {
+        self.session == self.pid && self.terminal != 0
+    }
+
+    /// On one line, to be kept.
+    fn write(&self, to: &mut String) {
+        let Self { pid, start, parent, session, terminal, groups, name } = self;
+        to.push_str(&format!("{pid} {start} {parent} {session} {terminal} "));
+        for (text, end) in [(&**groups, ' '), (&**name, ';')] {
+            // Nothing that a process calls itself ends a field.
+            text.bytes().for_each(|byte| to.push_str(&format!("{byte:02x}")));
+            to.push(end);
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        fn number<T: std::str::FromStr>(field: Option<&str>) -> Option<T> {
+            field?.parse().ok()
+        }
+        let mut fields = text.split(' ');
+        let (pid, start, parent) =
+            (number(fields.next())?, number(fields.next())?, number(fields.next())?);
+        let (session, terminal) = (number(fields.next())?, number(fields.next())?);
+        let (groups, name) = (unhex(fields.next()?)?.into(), unhex(fields.next()?)?.into());
+        let process = Self { pid, start, parent, session, terminal, groups, name };
+        fields.next().is_none().then_some(process)
+    }
+}
+
+fn unhex(text: &str) -> Option<String> {
+    let digits = text.as_bytes();
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => {
+            let digit =
+                |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
+            Some(digit(*high)? << 4 | digit(*low)?)
+        }
+        _ => None,
+    });
+    String::from_utf8(pairs.collect::<Option<Vec<u8>>>()?).ok()
 }
 
 /// A process and its ancestors, itself first.
@@ -93,9 +144,82 @@ impl Lineage {
     /// For a helper that a program starts to ask on its behalf: the line from that program on, past
     /// the shells between.
     pub fn of_host(&self) -> Self {
-        let is_shell = |process: &&Process| SHELLS.contains(&&*process.name);
-        let skipped = 1 + self.0.iter().skip(1).take_while(is_shell).count();
+        let skipped = 1 + self.0.iter().skip(1).take_while(|process| process.is_shell()).count();
         if skipped < self.0.len() { Self(self.0[skipped..].to_vec()) } else { self.clone() }
+    }
+
+    /// Where in the line the programs are that may have this process do something for them, the nearest
+    /// first: past shells, no further than its own control groups, and never past a program for which
+    /// a terminal was made. A shell with a terminal of its own is a person's prompt, and ends it.
+    fn employers(&self) -> Vec<usize> {
+        let (own, mut found) = (self.process(), Vec::new());
+        if own.leads_a_terminal() {
+            return found;
+        }
+        for (at, process) in self.0.iter().enumerate().skip(1) {
+            if process.pid == INIT || process.groups != own.groups {
+                break;
+            }
+            if !process.is_shell() {
+                found.push(at);
+            }
+            if process.leads_a_terminal() {
+                break;
+            }
+        }
+        found
+    }
+
+    // enforces: I30
+    /// The nearest program that may have both processes do something for it, if neither descends from
+    /// the other.
+    pub fn common_employer(&self, other: &Lineage) -> Option<Self> {
+        if self.descends_from(other) || other.descends_from(self) {
+            return None;
+        }
+        let theirs = other.employers();
+        let at = self
+            .employers()
+            .into_iter()
+            .find(|at| theirs.iter().any(|their| other.0[*their].is(&self.0[*at])))?;
+        Some(Self(self.0[at..].to_vec()))
+    }
+
+    // enforces: I30
+    /// Whether this process works for that program: it descends from it, and nobody sits before it at a
+    /// terminal of its own.
+    pub fn works_for(&self, employer: &Lineage) -> bool {
+        self.works_for_process(employer.process())
+    }
+
+    fn works_for_process(&self, employer: &Process) -> bool {
+        let own = self.process();
+        let its_own = own.terminal != 0 && own.terminal != employer.terminal;
+        !its_own && self.0.iter().any(|ancestor| ancestor.is(employer))
+    }
+
+    // enforces: I30
+    /// Whether this process began after the other and works for the same program, as one command of a
+    /// coding agent does after another.
+    pub fn follows(&self, other: &Lineage) -> bool {
+        let nearest = other.employers().first().copied();
+        nearest.is_some_and(|at| {
+            self.process().start >= other.process().start && self.works_for_process(&other.0[at])
+        })
+    }
+
+    /// The line as text, to be kept for [`Self::read`].
+    pub fn write(&self) -> String {
+        let mut text = String::new();
+        self.0.iter().for_each(|process| process.write(&mut text));
+        text
+    }
+
+    /// A line that was [kept](Self::write); `None` if this is none.
+    pub fn read(text: &str) -> Option<Self> {
+        let line: Option<Vec<Process>> =
+            text.strip_suffix(';')?.split(';').map(Process::read).collect();
+        line.filter(|line| line.len() <= MAX_DEPTH).map(Self)
     }
 
     // enforces: I30
@@ -205,6 +329,38 @@ impl Origin {
             if ours && helps { Arc::new(line.of_host()) } else { line }
         };
         Self::Known(lines.into_iter().map(host).collect())
+    }
+
+    /// Whether it is one process that is called so and runs the same program as this one, with these
+    /// words: `is_it` gets all but the first. The kernel says which file a process runs; what it was
+    /// called with, it says itself.
+    #[cfg(target_os = "linux")]
+    pub fn is_this_program(&self, name: &str, is_it: impl FnOnce(&[String]) -> bool) -> bool {
+        let [line] = self.lines() else { return false };
+        if *line.process().name != *name {
+            return false;
+        }
+        let place = format!("/proc/{}", line.process().pid);
+        let (Ok(own), Ok(its)) =
+            (std::fs::metadata("/proc/self/exe"), std::fs::metadata(format!("{place}/exe")))
+        else {
+            return false;
+        };
+        use std::os::unix::fs::MetadataExt as _;
+        if (own.dev(), own.ino()) != (its.dev(), its.ino()) {
+            return false;
+        }
+        let called = std::fs::read(format!("{place}/cmdline")).unwrap_or_default();
+        let words = called.split(|byte| *byte == 0).skip(1);
+        let words: Vec<String> =
+            words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        is_it(&words)
+    }
+
+    /// Whether it is one process that runs the same program as this one, called with these words.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_this_program(&self, _: &str, _: impl FnOnce(&[String]) -> bool) -> bool {
+        false
     }
 
     /// The program on whose behalf a process asks that is called so (`aaep hook`); itself otherwise.
@@ -382,6 +538,70 @@ mod tests {
         assert!(orphan(process(50, 5, 60, 49, 0)));
         assert!(orphan(process(50, 5, 60, 20, 0)));
         assert!(!orphan(process(50, 5, 60, 5, 0)), "begun by the reaper itself");
+    }
+
+    fn named(name: &str, process: Process) -> Process {
+        Process { name: name.into(), ..process }
+    }
+
+    /// A terminal multiplexer, a prompt in it, a coding agent there, and two commands that it runs in
+    /// shells of their own without a terminal.
+    fn coding_agent() -> (Lineage, Lineage, Lineage) {
+        let init = process(1, 0, 0, 1, 0);
+        let tmux = named("tmux: server", process(10, 1, 5, 10, 0));
+        let prompt = named("bash", process(20, 10, 10, 20, 34816));
+        let agent = named("claude", process(40, 20, 50, 20, 34816));
+        let above = [agent, prompt, tmux, init];
+        let command = |pid: i32| {
+            let shell = named("bash", process(pid, 40, 60, pid, 0));
+            line(&[&[process(pid + 1, pid, 61, pid, 0), shell][..], &above].concat())
+        };
+        (line(&above), command(50), command(60))
+    }
+
+    // covers: I30
+    #[test]
+    fn what_two_commands_have_in_common_is_the_program_that_ran_them_and_never_a_prompt() {
+        let (agent, first, second) = coding_agent();
+        assert_eq!(first.common_employer(&second), Some(agent.clone()));
+        assert!(second.works_for(&agent) && agent.works_for(&agent));
+        assert!(second.follows(&first));
+        // A person who types two commands at a prompt: nothing is above them but the prompt.
+        let at_prompt =
+            |pid: i32| line(&[&[process(pid, 20, 70, 20, 34816)], &agent.0[1..]].concat());
+        let (typed, other) = (at_prompt(71), at_prompt(72));
+        assert_eq!(typed.common_employer(&other), None);
+        assert!(!other.follows(&typed));
+        // Nor is what runs in a terminal or a window of its own anybody's.
+        let in_window = line(&[&[process(80, 10, 70, 80, 34818)], &agent.0[2..]].concat());
+        assert!(!typed.follows(&in_window));
+        assert!(!in_window.works_for(&agent) && !typed.works_for(&agent));
+        let at_own_terminal = line(&[&[process(90, 40, 70, 90, 34819)], &agent.0[..]].concat());
+        assert!(!at_own_terminal.works_for(&agent), "somebody sits before it");
+        // Nothing above the control groups counts, and never the first process.
+        let service = |pid: i32| line(&[process(pid, 1, 70, pid, 0), process(1, 0, 0, 1, 0)]);
+        assert_eq!(service(91).common_employer(&service(92)), None);
+        let outside = in_group(process(7, 1, 2, 7, 0), "0::/init.scope\n");
+        let scoped = |pid: i32| line(&[process(pid, 7, 70, pid, 0), outside.clone()]);
+        assert!(!scoped(94).follows(&scoped(93)));
+        // One that was there before the command may be anybody's.
+        let before = line(&[&[process(49, 40, 51, 49, 0)], &agent.0[..]].concat());
+        assert!(!before.follows(&first) && first.follows(&before));
+    }
+
+    // covers: I30
+    #[test]
+    fn a_line_that_is_kept_comes_back_as_it_was() {
+        let (_, first, _) = coding_agent();
+        let odd = named("a b;\u{0}\n", in_group(process(5, 1, 9, 5, 0), "0::/x y;\n1::/z\n"));
+        let line = line(&[&[odd], &first.0[..]].concat());
+        assert_eq!(Lineage::read(&line.write()), Some(line.clone()));
+        let text = line.write();
+        for broken in ["", ";", "1 2 3", &text[..text.len() - 1], &text[1..], &format!("{text} ;")]
+        {
+            assert_ne!(Lineage::read(broken), Some(line.clone()), "{broken}");
+        }
+        assert_eq!(Lineage::read("1 2 3 4 5 6z 61;"), None);
     }
 
     #[test]

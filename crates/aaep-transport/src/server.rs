@@ -315,7 +315,7 @@ where
     let (here, long) = (Arc::clone(&progress), Arc::clone(&way));
     let answer = service_fn(move |request: Request<Incoming>| {
         here.enter(Stage::Busy);
-        let mut request = want_body(request);
+        let mut request = prefetch_body(request);
         request.extensions_mut().insert(peer.clone());
         // Older clients know no chunks, and HEAD has no body: hyper answers them to the end.
         let may_be_long = request.version() == Version::HTTP_11 && request.method() == Method::GET;
@@ -363,7 +363,7 @@ where
 
 /// Tells hyper that the body is wanted, before the service asks for it: hyper reads it at once then, if
 /// it has come, and the service finds it there. Otherwise it would have to wait, and set a timer.
-fn want_body(request: Request<Incoming>) -> Request<RequestBody> {
+fn prefetch_body(request: Request<Incoming>) -> Request<RequestBody> {
     // `100 Continue` is sent when the body is really read.
     let later = request.headers().contains_key(EXPECT) || request.body().is_end_stream();
     let mut request = request.map(RequestBody::new);

@@ -3,7 +3,7 @@
 //! A subscriber starts the producer as a program and speaks with its standard input and output;
 //! standard error is for people. `aaep.subscribe` and `aaep.renegotiate` are requests, whose results are
 //! the answers of the handshake; `aaep.event`, `aaep.reply` and `aaep.close` are notifications.
-//! `aaep.ping` is answered by whoever is asked.
+//! `aaep.ping` is answered by the side that is asked.
 //!
 //! A message arrives byte for byte, but for one thing: line ends between its tokens become spaces, since
 //! a line is a message here.
@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use crate::TooLong;
 use crate::link::{Link, LinkError, Options, Text};
 use crate::peer::{Credentials, Peer};
-use envelope::Read;
+use envelope::LineContent;
 
 /// Which end of the conversation this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,14 +327,14 @@ impl LineReceiver {
         }
         let line = std::str::from_utf8(line).map_err(|_| LinkError::NotText)?;
         let (message, answer) = match envelope::read(line, self.role, &self.asked) {
-            Read::Message(message) => (Some(message), None),
-            Read::Answer(answer) => (None, Some(answer)),
-            Read::Both(message, answer) => (Some(message), Some(answer)),
-            Read::Nothing => (None, None),
-            Read::Wrong(why) => return Err(LinkError::Violation(why)),
+            LineContent::Message(message) => (Some(message), None),
+            LineContent::Answer(answer) => (None, Some(answer)),
+            LineContent::Both(message, answer) => (Some(message), Some(answer)),
+            LineContent::Nothing => (None, None),
+            LineContent::Wrong(why) => return Err(LinkError::Violation(why)),
         };
         if let (Some(text), Some(to)) = (answer, self.answers.upgrade()) {
-            // Whoever does not read the answers misses them.
+            // A peer that does not read the answers misses them.
             let _ = to.try_send(Line { text, written: None });
         }
         match message {

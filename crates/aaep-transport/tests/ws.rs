@@ -129,9 +129,13 @@ async fn the_client_offers_insists_and_shows_its_token() {
     let (negotiated, shown, mut there) = arriving.recv().await.unwrap();
     assert!(negotiated);
     assert_eq!(shown.as_deref(), Some("Bearer abc"));
-    // Longer than the idle deadline, which must not apply.
-    let quiet = tokio::time::timeout(Duration::from_millis(900), there.receive()).await;
-    assert!(quiet.is_err(), "{quiet:?}");
+    // The idle deadline, which ends a connection for requests meanwhile, must not apply.
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    idle.write_all(b"GET /ws HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(60), idle.read_to_end(&mut rest));
+    closed.await.expect("the idle deadline passes").unwrap();
+    assert!(rest.starts_with(b"HTTP/1.1 400"), "it was answered first");
     here.send("still there").await.unwrap();
     assert_eq!(there.receive().await.unwrap().unwrap().as_str(), "still there");
 }

@@ -106,7 +106,7 @@ pub fn replace_timestamp(message: &str, stamp: Timestamp) -> Cow<'_, str> {
 }
 
 /// The message with this behind every string that is an event's or a session's id, so that it is a new
-/// message for whoever heard it before, and still refers to the messages that it did.
+/// message for a listener that heard it before, and still refers to the messages that it did.
 pub fn renumber(message: &str, behind: &str) -> String {
     let mut out = String::with_capacity(message.len() + 64);
     let mut parts = message.split('"');

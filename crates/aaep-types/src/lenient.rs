@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::event::{Event, EventKind};
 use crate::id::ReplyToken;
-use crate::json::{Fault, FaultKind, Members, Raw};
+use crate::json::{JsonFault, JsonFaultKind, Members, Raw};
 use crate::limits::Limits;
 use crate::message::validate_with;
 use crate::report::{Problem, Severity};
@@ -30,7 +30,7 @@ pub struct LenientEvent<'a> {
 #[non_exhaustive]
 pub enum LenientError {
     /// It is not valid JSON, or is ambiguous.
-    Json(Fault),
+    Json(JsonFault),
     /// This member stands there twice.
     Repeated(String),
     /// It is no object.
@@ -44,7 +44,7 @@ impl fmt::Display for LenientError {
         match self {
             LenientError::Json(fault) => write!(f, "{} (byte {})", fault.kind, fault.offset),
             LenientError::Repeated(name) => {
-                write!(f, "{} (`{}`)", FaultKind::DuplicateName, name.escape_debug())
+                write!(f, "{} (`{}`)", JsonFaultKind::DuplicateName, name.escape_debug())
             }
             LenientError::NotAnObject => {
                 f.write_str("A message is one JSON object; this is something else.")
@@ -67,12 +67,12 @@ impl<'a> LenientEvent<'a> {
     /// The same with other limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self, LenientError> {
         // enforces: E26, E27
-        let fault = |offset, kind| LenientError::Json(Fault { offset, kind });
+        let fault = |offset, kind| LenientError::Json(JsonFault { offset, kind });
         if bytes.len() > limits.max_bytes {
-            return Err(fault(limits.max_bytes, FaultKind::TooLarge));
+            return Err(fault(limits.max_bytes, JsonFaultKind::TooLarge));
         }
         let text = std::str::from_utf8(bytes)
-            .map_err(|error| fault(error.valid_up_to(), FaultKind::Utf8))?;
+            .map_err(|error| fault(error.valid_up_to(), JsonFaultKind::Utf8))?;
         let members = Members::whole(text, limits.max_depth)
             .map_err(|fault| LenientError::Json(*fault))?
             .ok_or(LenientError::NotAnObject)?;

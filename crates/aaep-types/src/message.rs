@@ -6,7 +6,7 @@ use crate::handshake::{
     SubscriptionAccepted, SubscriptionClose, SubscriptionRejected, SubscriptionRenegotiate,
     SubscriptionRequest,
 };
-use crate::json::{Fault, FaultKind, Members};
+use crate::json::{JsonFault, JsonFaultKind, Members};
 use crate::manifest::Manifest;
 use crate::ours::{MoreTime, StopSession};
 use crate::presence::{PresenceState, Unlock};
@@ -147,14 +147,17 @@ fn run<'a, T>(
 ) -> Option<T> {
     // enforces: E21
     if bytes.len() > limits.max_bytes {
-        report.fault("", &Fault { offset: limits.max_bytes, kind: FaultKind::TooLarge });
+        report.fault("", &JsonFault { offset: limits.max_bytes, kind: JsonFaultKind::TooLarge });
         return None;
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             let sound = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-            report.fault(sound, &Fault { offset: error.valid_up_to(), kind: FaultKind::Utf8 });
+            report.fault(
+                sound,
+                &JsonFault { offset: error.valid_up_to(), kind: JsonFaultKind::Utf8 },
+            );
             return None;
         }
     };

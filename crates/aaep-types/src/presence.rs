@@ -38,7 +38,7 @@ constant! {
 }
 
 object! {
-    /// How present whoever says yes to a request has to be.
+    /// The presence that a yes to a request requires.
     pub struct PresenceMember, fields PresenceFields, unknown(Unknown::Keep) {
         /// The least that counts.
         required needs: Presence, X7;
@@ -115,7 +115,7 @@ impl<'a> Wire<'a> for Pin<'a> {
     }
 }
 
-/// How present whoever answers this event has to be; an event that does not say it needs nothing.
+/// The presence that an answer to this event requires; none if the event does not say.
 pub fn needed(event: &str) -> Presence {
     let object = |text| Members::whole(text, 64).ok().flatten();
     let needs = || {

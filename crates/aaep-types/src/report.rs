@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::json::{Fault, FaultKind, Raw, pointer_at};
+use crate::json::{JsonFault, JsonFaultKind, Raw, pointer_at};
 use crate::limits::MAX_PROBLEMS;
 use crate::rule::{self, Rule};
 
@@ -183,7 +183,7 @@ impl Report {
     /// A name that stands twice in one object: the value is ambiguous.
     pub(crate) fn duplicate(&mut self, name: &str) {
         self.within(name, |report| {
-            report.error(rule::E1, format_args!("{}", FaultKind::DuplicateName))
+            report.error(rule::E1, format_args!("{}", JsonFaultKind::DuplicateName))
         });
     }
 
@@ -210,14 +210,14 @@ impl Report {
     }
 
     /// A fault of the JSON text itself; `text` is what was scanned.
-    pub(crate) fn fault(&mut self, text: &str, fault: &Fault) {
+    pub(crate) fn fault(&mut self, text: &str, fault: &JsonFault) {
         self.errors = true;
         if !self.explain {
             return;
         }
         let rule = match fault.kind {
-            FaultKind::UnsafeNumber => rule::E22,
-            FaultKind::TooDeep | FaultKind::TooLarge => rule::E21,
+            JsonFaultKind::UnsafeNumber => rule::E22,
+            JsonFaultKind::TooDeep | JsonFaultKind::TooLarge => rule::E21,
             _ => rule::E1,
         };
         let pointer = pointer_at(text, fault.offset);

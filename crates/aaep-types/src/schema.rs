@@ -121,7 +121,7 @@ pub fn all() -> Vec<Schema> {
         ),
         message::<PresenceMember<'_>>(
             "extensions/presence",
-            "How present whoever says yes has to be; it stands in `extensions`.",
+            "The presence that a yes requires; it stands in `extensions`.",
         ),
         message::<Unlock<'_>>("extensions/presence.unlock", "The user types their PIN."),
         message::<PresenceState<'_>>(

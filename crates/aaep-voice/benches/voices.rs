@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aaep_voice::braille::{BrailleDisplay, Label, Question, Reply, Settings as BrailleSettings};
-use aaep_voice::speech::{Command, Engine, Settings, Speaker};
+use aaep_voice::speech::{Command, Settings, Speaker, SpeechEngine};
 use aaep_voice::utterance::{Class, Part, Utterance};
 use support::Dispatcher;
 use support::brltty::Brltty;
@@ -50,7 +50,7 @@ fn judge(what: &str, unit: &str, (middle, longest): (u128, u128), wanted: u128) 
 
 fn speaker(dispatcher: &Dispatcher) -> Speaker {
     let settings = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some(dispatcher.address()),
         ..Settings::default()
     };

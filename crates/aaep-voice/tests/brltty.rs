@@ -53,7 +53,7 @@ fn a_question_is_shown_panned_and_answered_by_routing_keys() {
     brltty.shows("  Request 1: accepted.                  ");
     // Given back, and taken again for what is new. BRLTTY has no screen of its own to show here.
     brltty.press("HOME");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    brltty.shows_other_than("  Request 1: accepted.                  ");
     display.send(vec![Command::Say(Utterance::new(Class::End).printed("Done.".into()))]);
     brltty.shows("  Done.                                 ");
 }

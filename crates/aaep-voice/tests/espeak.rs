@@ -8,7 +8,7 @@ mod support;
 use std::path::Path;
 use std::time::Instant;
 
-use aaep_voice::speech::{Command, Engine, Settings, Speaker};
+use aaep_voice::speech::{Command, Settings, Speaker, SpeechEngine};
 use aaep_voice::utterance::{Class, Part, Utterance};
 
 /// Runs the real program with its sound in a file: there is no loudspeaker here.
@@ -18,7 +18,7 @@ fn settings(directory: &Path) -> Settings {
         format!("#!/bin/sh\nexec espeak-ng -w \"{}/$$.wav\" \"$@\"\n", directory.display());
     support::program(&program, &script);
     Settings {
-        engine: Engine::Espeak,
+        engine: SpeechEngine::Espeak,
         espeak_program: program,
         rate: Some(50),
         ..Settings::default()

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use aaep_voice::speech::{Command, Engine, Notice, Settings, Speaker, Spelling, VoiceName};
+use aaep_voice::speech::{Command, Notice, Settings, Speaker, SpeechEngine, Spelling, VoiceName};
 use aaep_voice::utterance::{Class, Part, Utterance};
 
 const VOICES: &str = "Alex en_US # Hi\\nMajed ar_001 # Hi\\n";
@@ -61,7 +61,7 @@ fn utterance(class: Class, parts: &[(&str, &str, bool)]) -> Utterance {
 fn say_speaks_each_part_in_its_language_and_no_word_of_an_agent_is_a_command() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings {
-        engine: Engine::Say,
+        engine: SpeechEngine::Say,
         say_program: say(directory.path()),
         rate: Some(100),
         voice: Some(VoiceName::parse("Samantha").unwrap()),
@@ -90,7 +90,7 @@ fn sapi_gets_its_settings_beside_a_script_that_is_always_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let probe = "case $4 in *Speak*) set -- Speak ;; *) exit ;; esac";
     let settings = Settings {
-        engine: Engine::Sapi,
+        engine: SpeechEngine::Sapi,
         powershell_program: stand_in(directory.path(), "powershell.exe", probe),
         rate: Some(-55),
         voice: Some(VoiceName::parse("Zira's; exit").unwrap()),
@@ -129,7 +129,8 @@ fn a_request_stops_the_program_that_chatters_and_the_rest_is_heard_later() {
         "read -r text\nif [ \"$text\" = slowly ] && mkdir begun; then exec sleep 60; fi\n",
     );
     support::program(&program, &script);
-    let settings = Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
+    let settings =
+        Settings { engine: SpeechEngine::Say, say_program: program, ..Settings::default() };
     let speaker = Speaker::start(settings, Box::new(|_| {})).unwrap();
     let story = [("first", "en", true), ("slowly", "en", true), ("last", "en", true)];
     speaker.send(vec![Command::Say(utterance(Class::Text, &story))]);
@@ -157,7 +158,8 @@ fn a_program_that_breaks_is_told_and_what_it_should_have_said_is_said_again() {
     let works = std::fs::read_to_string(&program).unwrap();
     let once = format!("mkdir \"{}/broke\" 2>/dev/null && exit 1\n", directory.path().display());
     support::program(&program, &works.replace("read -r text\n", &format!("{once}read -r text\n")));
-    let settings = Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
+    let settings =
+        Settings { engine: SpeechEngine::Say, say_program: program, ..Settings::default() };
     let (tell, notices) = channel();
     let speaker =
         Speaker::start(settings, Box::new(move |notice| drop(tell.send(notice)))).unwrap();
@@ -172,7 +174,7 @@ fn a_program_that_breaks_is_told_and_what_it_should_have_said_is_said_again() {
 #[test]
 fn a_program_that_is_not_there_is_named() {
     let nowhere = PathBuf::from("/nowhere/program");
-    for (engine, name) in [(Engine::Say, "say"), (Engine::Sapi, "SAPI")] {
+    for (engine, name) in [(SpeechEngine::Say, "say"), (SpeechEngine::Sapi, "SAPI")] {
         let settings = Settings {
             engine,
             say_program: nowhere.clone(),

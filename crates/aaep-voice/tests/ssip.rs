@@ -11,13 +11,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use aaep_voice::speech::{Command, Engine, Notice, Settings, Speaker};
+use aaep_voice::speech::{Command, Notice, Settings, Speaker, SpeechEngine};
 use aaep_voice::utterance::{Class, Part, Utterance};
 use support::{Dispatcher, LogEntry, installed};
 
 fn speaker(dispatcher: &Dispatcher) -> (Speaker, Receiver<Notice>) {
     let settings = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some(dispatcher.address()),
         ..Settings::default()
     };
@@ -254,7 +254,7 @@ fn two_programs_that_both_speak_are_both_heard() {
 #[test]
 fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
     let missing = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some("unix_socket:/nowhere/speechd.sock".into()),
         ..Settings::default()
     };
@@ -262,7 +262,7 @@ fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
     assert!(why.contains("speech-dispatcher --spawn"), "{why}");
     let Some((_directory, dispatcher)) = start(2000) else { return };
     let settings = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some(dispatcher.address()),
         rate: Some(70),
         punctuation: Some("all".parse().unwrap()),

@@ -6,12 +6,12 @@ use aaep_agent::Remote;
 use pyo3::prelude::*;
 
 use crate::error::raise;
-use crate::runtime::{Task, runtime, spawn};
+use crate::runtime::{Here, Task, runtime, spawn};
 use crate::session::Session;
 
 /// One producer of one hub.
 #[pyclass]
-pub(crate) struct Agent(aaep_agent::Agent);
+pub(crate) struct Agent(Here<aaep_agent::Agent>);
 
 #[pymethods]
 impl Agent {
@@ -37,7 +37,7 @@ impl Agent {
         let _inside = runtime()?.enter();
         let agent = aaep_agent::Agent::connect(remote, id.as_str()).map_err(|why| raise(&why))?;
         let patience = Duration::try_from_secs_f64(patience).unwrap_or(aaep_agent::PATIENCE);
-        Ok(Self(agent.patience(patience)))
+        Ok(Self(Here::new(agent.patience(patience))))
     }
 
     fn open(
@@ -47,7 +47,7 @@ impl Agent {
         language: Option<String>,
         lease_seconds: Option<u32>,
     ) -> PyResult<Task> {
-        let mut opening = self.0.session(summary);
+        let mut opening = self.0.get()?.session(summary);
         if let Some(tag) = language {
             opening = opening.language(tag);
         }
@@ -58,7 +58,7 @@ impl Agent {
     }
 
     fn close(&self, future: Py<PyAny>) -> PyResult<Task> {
-        let agent = self.0.clone();
+        let agent = self.0.get()?.clone();
         spawn(future, async move {
             agent.close().await;
             Ok(())

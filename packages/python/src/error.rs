@@ -5,20 +5,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// What ends a call without its result.
-pub(crate) enum Fault {
+pub(crate) enum CallError {
     /// As the library says it.
     Agent(Error),
     /// The session is over because its user stopped it.
     Stopped,
 }
 
-impl From<Error> for Fault {
+impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         Self::Agent(error)
     }
 }
 
-impl Fault {
+impl CallError {
     /// The exception for it.
     pub(crate) fn to_python(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match self {
@@ -87,4 +87,13 @@ pub(crate) fn raise(error: &Error) -> PyErr {
         Ok(why) => PyErr::from_value(why.into_bound(py)),
         Err(why) => why,
     })
+}
+
+/// The exception for a misuse that the library knows nothing of.
+pub(crate) fn misuse(py: Python<'_>, text: &str) -> PyErr {
+    let class = py.import("aaep._errors").and_then(|errors| errors.getattr("Misuse"));
+    match class.and_then(|class| class.call1((text,))) {
+        Ok(why) => PyErr::from_value(why),
+        Err(why) => why,
+    }
 }

@@ -11,14 +11,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use crate::error::{Fault, raise};
+use crate::error::{CallError, raise};
 use crate::output::Output;
-use crate::runtime::{Task, spawn};
+use crate::runtime::{Here, Task, spawn};
 
 /// An open session. What is under way when it ends is given up.
 #[pyclass]
 pub(crate) struct Session {
-    open: Mutex<Option<Arc<aaep_agent::Session>>>,
+    open: Here<Mutex<Option<Arc<aaep_agent::Session>>>>,
     id: String,
     closing: watch::Sender<bool>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Session {
 /// A call that was announced or approved, and must be completed.
 #[pyclass]
 pub(crate) struct Call {
-    call: Mutex<Option<aaep_agent::Call>>,
+    call: Here<Mutex<Option<aaep_agent::Call>>>,
     #[pyo3(get)]
     id: String,
     #[pyo3(get)]
@@ -40,7 +40,7 @@ pub(crate) struct Call {
 impl Call {
     fn new(call: aaep_agent::Call, by: Option<String>) -> Self {
         let (key, arguments) = (call.key().map(Into::into), call.arguments().map(Into::into));
-        Self { id: call.id().into(), key, arguments, by, call: Mutex::new(Some(call)) }
+        Self { id: call.id().into(), key, arguments, by, call: Here::new(Mutex::new(Some(call))) }
     }
 }
 
@@ -57,10 +57,10 @@ impl Call {
     ) -> PyResult<Task> {
         let summary = words(summary, ours);
         let status = word(ToolStatus::parse(status), "status")?;
-        let call = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let call = self.call.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
         spawn(future, async move {
             match call {
-                Some(call) => call.complete(status, summary).await.map_err(Fault::from),
+                Some(call) => call.complete(status, summary).await.map_err(CallError::from),
                 None => Ok(()),
             }
         })
@@ -70,11 +70,12 @@ impl Call {
 impl Session {
     pub(crate) fn new(session: aaep_agent::Session) -> Self {
         let id = session.id().to_string();
-        Self { open: Mutex::new(Some(Arc::new(session))), id, closing: watch::Sender::new(false) }
+        let open = Here::new(Mutex::new(Some(Arc::new(session))));
+        Self { open, id, closing: watch::Sender::new(false) }
     }
 
-    fn held(&self) -> Option<Arc<aaep_agent::Session>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn held(&self) -> PyResult<Option<Arc<aaep_agent::Session>>> {
+        Ok(self.open.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// Does something in the session, as long as it is open.
@@ -87,7 +88,7 @@ impl Session {
         T: for<'py> IntoPyObject<'py> + Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let Some(session) = self.held() else {
+        let Some(session) = self.held()? else {
             return spawn(future, async { Err::<T, _>(Error::SessionOver.into()) });
         };
         let (work, mut closing) = (work(session.clone()), self.closing.subscribe());
@@ -98,7 +99,7 @@ impl Session {
             };
             match result {
                 Err(Error::SessionOver) => Err(how_it_ended(&session).await),
-                other => other.map_err(Fault::from),
+                other => other.map_err(CallError::from),
             }
         })
     }
@@ -112,13 +113,13 @@ impl Session {
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
     {
-        let session = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let session = self.open.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.closing.send_replace(true);
         spawn(future, async move {
             let Some(mut shared) = session else { return Ok(()) };
             loop {
                 match Arc::try_unwrap(shared) {
-                    Ok(session) => return end(session).await.map_err(Fault::from),
+                    Ok(session) => return end(session).await.map_err(CallError::from),
                     Err(still) => shared = still,
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -135,13 +136,13 @@ impl Session {
     }
 
     /// Whether somebody else ended it.
-    fn is_stopped(&self) -> bool {
-        self.held().is_some_and(|session| session.is_stopped())
+    fn is_stopped(&self) -> PyResult<bool> {
+        Ok(self.held()?.is_some_and(|session| session.is_stopped()))
     }
 
     /// Whether its user ended it.
     fn was_stopped(&self, future: Py<PyAny>) -> PyResult<Task> {
-        let session = self.held();
+        let session = self.held()?;
         spawn(future, async move {
             match session {
                 Some(session) => Ok(session.was_stopped_by_user().await),
@@ -185,7 +186,7 @@ impl Session {
     }
 
     fn output(&self) -> PyResult<Output> {
-        let session = self.held().ok_or_else(|| raise(&Error::SessionOver))?;
+        let session = self.held()?.ok_or_else(|| raise(&Error::SessionOver))?;
         session.output().map(Output::new).map_err(|why| raise(&why))
     }
 
@@ -371,6 +372,6 @@ fn word<T, E>(word: Result<T, E>, name: &str) -> PyResult<T> {
 }
 
 /// Why a session is over that its agent did not end.
-async fn how_it_ended(session: &aaep_agent::Session) -> Fault {
-    if session.was_stopped_by_user().await { Fault::Stopped } else { Error::SessionOver.into() }
+async fn how_it_ended(session: &aaep_agent::Session) -> CallError {
+    if session.was_stopped_by_user().await { CallError::Stopped } else { Error::SessionOver.into() }
 }

@@ -1,5 +1,7 @@
 //! The listening side: the inbox and the words of the Rust library, which do no input or output.
 
+use std::time::Duration;
+
 use aaep_subscriber::inbox::{
     Answer, Bounds, Connection, Inbox as Core, InboxInput, Settings, TextBy,
 };
@@ -80,12 +82,12 @@ impl Inbox {
             "yes_no" => Answer::YesNo(value == "true"),
             _ => Answer::Number(value.parse().map_err(|_| PyValueError::new_err("not a number"))?),
         };
-        let taken = self.core.answer(number, answer, now);
+        let taken = self.core.answer(number.into(), answer, now);
         taken.map_err(|why| PyValueError::new_err(why.to_string()))
     }
 
     fn more_time(&mut self, number: u32, seconds: u64, now: u64) -> PyResult<()> {
-        let taken = self.core.more_time(number, seconds, now);
+        let taken = self.core.more_time(number.into(), Duration::from_secs(seconds), now);
         taken.map_err(|why| PyValueError::new_err(why.to_string()))
     }
 

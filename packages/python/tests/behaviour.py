@@ -160,6 +160,74 @@ class Work(unittest.TestCase):
             self.assertEqual(heard(hub, "tool.completed")["status"], "success")
             opening.__exit__(None, None, None)
 
+    def test_what_was_done_while_the_hub_was_away_to_the_end_is_no_exception_and_is_told(self):
+        def pay(hub):
+            with Agent("bank", hub.url, patience=1).session("Moving money.") as session:
+                with session.confirm("transfer", {}, **WORDS):
+                    away(hub)
+                return "receipt"
+
+        async def apay(hub):
+            async with Agent("bank", hub.url, patience=1).session("Moving money.") as session:
+                async with session.confirm("transfer", {}, **WORDS):
+                    away(hub)
+                return "receipt"
+
+        for kind, run in [("with", pay), ("async with", lambda hub: asyncio.run(apay(hub)))]:
+            with self.subTest(kind), Hub(answer="accept") as hub:
+                try:
+                    with warnings.catch_warnings(record=True) as said:
+                        warnings.simplefilter("always")
+                        self.assertEqual(run(hub), "receipt")
+                    texts = [str(one.message) for one in said]
+                    self.assertTrue(any("transfer ran" in text for text in texts), texts)
+                    self.assertTrue(any("The session is done" in text for text in texts), texts)
+                finally:
+                    hub._process.send_signal(signal.SIGCONT)
+                self.assertEqual(heard(hub, "tool.completed")["status"], "success")
+
+    def test_words_that_the_hub_refuses_leave_the_status_of_a_tool_as_it_was(self):
+        with Hub(answer="accept") as hub:
+            with Agent("bank", hub.url).session("Looking.") as session:
+                with session.tool("look", "Looking.") as call:
+                    call.summary("Found \u202ehsac.")
+            done = heard(hub, "tool.completed")
+            self.assertEqual(done["status"], "success")
+            self.assertEqual(done["summary_normal"], "look is over; the words for it were refused.")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "nothing is forked here")
+    def test_an_agent_of_a_forked_process_says_so_and_a_new_one_works(self):
+        with Hub(answer="accept") as hub:
+            old = Agent("bank", hub.url)
+            with old.session("Before.") as session:
+                read, write = os.pipe()
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(30)  # what hangs ends
+                    said = []
+                    for use in (lambda: old.session("In a fork.").__enter__(), lambda: session.thinking("About it.")):
+                        try:
+                            use()
+                        except aaep.Misuse as misuse:
+                            said.append(str(misuse))
+                    try:
+                        with Agent("fork", hub.url).session("Of the fork.") as own, own.tool("look", "Looking."):
+                            said.append(own.id)
+                    finally:
+                        os.write(write, json.dumps(said).encode())
+                        os._exit(0)
+                os.close(write)
+                with os.fdopen(read) as pipe:
+                    said = json.load(pipe)
+                self.assertEqual(os.waitpid(child, 0)[1], 0)
+                self.assertEqual(len(said), 3, said)
+                for text in said[:2]:
+                    self.assertIn("Make a new Agent in this process", text)
+                session.thinking("The first process goes on.")
+            hub.wait_for("session.completed", 2)
+            ended = [event["session_id"] for event in hub.events if event["type"].endswith("session.completed")]
+            self.assertEqual(set(ended), {said[2], session.id})
+
 
 class Asyncio(unittest.TestCase):
     def test_two_sessions_at_once_and_a_cancelled_task_gives_its_session_up(self):
@@ -260,6 +328,69 @@ class Gates(unittest.TestCase):
             self.assertEqual(ended, ["error", "success"])
 
 
+    def test_a_tool_that_is_refused_elsewhere_for_consent_runs_once(self):
+        ran = []
+
+        def run(given):
+            ran.append(given)
+            raise aaep.Refused("A hub of its own wants consent.", status=409, rule="T27")
+
+        async def arun(hub):
+            async with Agent("shop", hub.url).session("Buying.") as session:
+                await Gate(session).acall("look", {}, run)
+
+        with Hub(answer="accept") as hub:
+            with self.assertRaises(aaep.Refused), Agent("shop", hub.url).session("Buying.") as session:
+                Gate(session).call("look", {}, run)
+            self.assertEqual(len(ran), 1)
+            with self.assertRaises(aaep.Refused):
+                asyncio.run(arun(hub))
+            self.assertEqual(len(ran), 2)
+            self.assertNotIn("awaiting.confirmation", kinds(hub))
+
+    def test_of_several_calls_nobody_knows_the_end_if_the_framework_breaks_off(self):
+        async def broken(hub, count):
+            async with Agent("shop", hub.url).session("Buying.") as session:
+                calls = [(str(place), "pay", {"amount": str(place)}) for place in range(count)]
+                async with Gate(session).held_back(calls):
+                    raise ZeroDivisionError
+
+        for count, wanted in [(1, ["error"]), (2, ["timeout", "timeout"])]:
+            with Hub(answer="accept") as hub, self.assertRaises(ZeroDivisionError):
+                try:
+                    asyncio.run(broken(hub, count))
+                finally:
+                    heard(hub, "session.errored")
+                    ended = [event["status"] for event in hub.events if event["type"].endswith("tool.completed")]
+                    self.assertEqual(ended, wanted)
+
+    def test_what_a_framework_does_is_given_up_when_the_user_stops(self):
+        went_on = []
+
+        async def framework():
+            try:
+                await asyncio.sleep(60)
+                went_on.append("a tool")
+            except asyncio.CancelledError:
+                went_on.append("given up")
+                raise
+
+        async def stopped(hub):
+            async with Agent("shop", hub.url).session("Buying.") as session:
+                hub.stop_agent(session.id)
+                await Gate(session).unless_stopped(framework())
+
+        async def ended(hub):
+            async with Agent("shop", hub.url).session("Buying.") as session:
+                return await Gate(session).unless_stopped(asyncio.sleep(0, "receipt"))
+
+        with Hub(answer="accept") as hub:
+            with self.assertRaises(Stopped):
+                asyncio.run(stopped(hub))
+            self.assertEqual(went_on, ["given up"])
+            self.assertEqual(asyncio.run(ended(hub)), "receipt")
+
+
 class Listening(unittest.TestCase):
     """The vectors that the Rust library and the page pass."""
 
@@ -335,20 +466,46 @@ class Documentation(unittest.TestCase):
                 self.assertIn(said, printed)
 
 
+    def test_the_snippet_of_the_readme_runs(self):
+        readme = (Path(os.environ["AAEP_DOCS"]).parent / "packages/python/README.md").read_text()
+        snippets = [part.split("```", 1)[0] for part in readme.split("```python\n")[1:]]
+        self.assertEqual(len(snippets), 2)
+        paying = "def pay(**given): print('paid', given['amount'], bool(given['idempotency_key']))\n"
+        for snippet, said in zip(snippets, ["paid 800.00 True\n", "moved 5.00\n"]):
+            with Hub(answer="accept") as hub:
+                known = os.environ | {"AAEP_URL": hub.url}
+                command = [sys.executable, "-c", paying + snippet]
+                self.assertEqual(subprocess.check_output(command, env=known, text=True), said)
+            with Hub(answer="reject") as hub:
+                known = os.environ | {"AAEP_URL": hub.url}
+                done = subprocess.run([sys.executable, "-c", paying + snippet], env=known, capture_output=True, text=True)
+                self.assertEqual(done.stdout, "")
+                self.assertIn("NotApproved", done.stderr)
+
+
 class Errors(unittest.TestCase):
-    def test_an_agent_without_a_hub_says_so(self):
-        with self.assertRaises(aaep.Unavailable):
-            Agent("bank", "http://127.0.0.1:9", patience=0.2).session("Nothing.").__enter__()
+    def test_an_agent_without_a_hub_says_so_and_soon(self):
+        for url in ["http://127.0.0.1:9", "unix:/tmp/aaep-nobody-listens-here.sock"]:
+            began = time.monotonic()
+            with self.assertRaises(aaep.Unavailable) as away:
+                Agent("bank", url).session("Nothing.").__enter__()
+            self.assertIn("start a hub with", str(away.exception))
+            self.assertLess(time.monotonic() - began, 5)
 
     def test_importing_is_cheap(self):
         code = "import time; t = time.perf_counter(); import aaep; print((time.perf_counter() - t) * 1000)"
         runs = sorted(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(9))
         print(f"import aaep: {runs[0]:.0f} ms at best, {runs[4]:.0f} ms in the middle of {len(runs)}")
+        # The aim is 60 ms; this machine may be busy.
+        self.assertLess(runs[0], 1000)
         # Not by the clock: what takes long is what is imported.
         code = "import sys; before = set(sys.modules); import aaep; print(*set(sys.modules) - before)"
         loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
         heavy = {"asyncio", "concurrent.futures", "dataclasses", "inspect", "logging", "subprocess", "http.client"}
         self.assertFalse(heavy & set(loaded))
+        ours = [name for name in loaded if name.split(".")[0] == "aaep"]
+        self.assertEqual(len(ours), 7, ours)
+        self.assertLess(len(loaded), 60, loaded)
 
     def test_the_examples_of_the_docstrings_run(self):
         for module in (aaep, aaep._gate, aaep._hub, aaep._session, aaep._subscriber):

@@ -10,7 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from aaep import Agent
+from aaep import Agent, NotApproved, Stopped
 
 SESSION = "sess_d1d5f0e9a71ff3250000000000000001"
 EVENT = "evt_d1d5f0e9a71ff3250000000000000002"
@@ -21,13 +21,20 @@ sent = []
 class Recorder(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     answer = None
+    """What the next look at a request finds."""
+    decision = "accepted"
+    """What people say."""
+    stopped = False
+    """Whether the user stopped the session."""
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.removeprefix("/aaep/v1/")
         sent.append({"path": path.replace(SESSION, "SESSION").replace(EVENT, "REQUEST"), "body": tidy(body)})
         assert self.headers["idempotency-key"] and self.headers["aaep-session-secret"]
-        if path.endswith("/requests"):
+        if self.stopped:
+            self.reply(404, {"error": "stopped", "text": "The user stopped this session."})
+        elif path.endswith("/requests"):
             Recorder.answer = answer_to(body)
             self.reply(201, state("pending"))
         elif path.endswith("/invoke"):
@@ -38,7 +45,9 @@ class Recorder(BaseHTTPRequestHandler):
             self.reply(201, {"session_id": SESSION})
 
     def do_GET(self):
-        if "/sessions/" in self.path:
+        if self.stopped:
+            self.reply(404, {"error": "stopped", "text": "The user stopped this session."})
+        elif "/sessions/" in self.path:
             # A sign of life; nothing ends.
             threading.Event().wait(2)
             self.reply(200, {"session_id": SESSION, "state": "thinking", "calls": [], "outputs": []})
@@ -66,7 +75,7 @@ def state(status, **more):
 
 def answer_to(body):
     if body["kind"] == "confirmation":
-        return state("accepted", decided_by="ann")
+        return state(Recorder.decision, decided_by="ann")
     answers = {"freetext": "May", "yes_no": True, "numeric": 2.5, "multiple_choice": "2"}
     return state("accepted", decided_by="ann", response=answers[body["accepted_response_kinds"][0]])
 
@@ -81,14 +90,42 @@ def tidy(body):
     return body
 
 
-def confirmed(session, given):
+class Failed(Exception):
+    """What a tool throws."""
+
+
+def ran(call, how):
+    """What is done as a tool."""
+    if "done" in how:
+        call.summary(how["done"])
+    if "failed" in how:
+        call.failed(how["failed"])
+    if how.get("throws"):
+        raise Failed
+
+
+def confirmed(session, given, how):
     names = {"timeoutSeconds": "timeout_seconds", "acceptOnSilence": "accept_on_silence"}
     named = {names.get(name, name): value for name, value in given.items() if name not in ("tool", "arguments")}
-    with session.confirm(given["tool"], given["arguments"], **named):
-        pass
+    with session.confirm(given["tool"], given["arguments"], **named) as call:
+        ran(call, how)
 
 
-def call(session, what, given):
+def called(session, vector):
+    """Makes the call, which ends as the vector says."""
+    how = vector.get("how", {})
+    answer = how.get("answer")
+    Recorder.decision, Recorder.stopped = "rejected" if answer == "rejected" else "accepted", answer == "stopped"
+    wanted = {"rejected": NotApproved, "stopped": Stopped}.get(answer, Failed if how.get("throws") else None)
+    try:
+        call(session, vector["call"], vector["with"], how)
+    except (Failed, NotApproved, Stopped) as error:
+        assert wanted is type(error), error
+    else:
+        assert wanted is None, vector
+
+
+def call(session, what, given, how):
     match what:
         case "thinking":
             session.thinking(given)
@@ -96,10 +133,10 @@ def call(session, what, given):
             session.progress(given.get("percent"), description=given.get("description"), eta_seconds=given.get("etaSeconds"),
                              step=tuple(given["step"]) if "step" in given else None)
         case "tool":
-            with session.tool(given["name"], given["summary"], given.get("arguments"), risk=given.get("risk")):
-                pass
+            with session.tool(given["name"], given["summary"], given.get("arguments"), risk=given.get("risk")) as call:
+                ran(call, how)
         case "confirm":
-            confirmed(session, given)
+            confirmed(session, given, how)
         case "ask":
             assert session.ask(given["question"], context=given.get("context")) == "May"
         case "askYesNo":
@@ -122,7 +159,7 @@ with Agent("recorded", f"http://127.0.0.1:{server.server_port}").session("Moving
     opened, wrong = list(sent), []
     for vector in vectors:
         sent.clear()
-        call(session, vector["call"], vector["with"])
+        called(session, vector)
         if "--write" in sys.argv:
             vector["sent"] = list(sent)
         elif vector["sent"] != sent:
@@ -132,6 +169,7 @@ assert opened == [{"path": "agent/sessions", "body": {
 }}] or "--write" in sys.argv or not print(opened), opened
 if "--write" in sys.argv:
     path.write_text("[\n" + ",\n".join(f"  {json.dumps(vector, ensure_ascii=False)}" for vector in vectors) + "\n]\n")
+assert len(sent) == 1, "after a stop nothing more is said"
 for vector, found in wrong:
     print("wanted", json.dumps(vector["sent"]), "\nfound ", json.dumps(found))
 print(f"{len(vectors) - len(wrong)} of {len(vectors)} vectors")

@@ -41,7 +41,7 @@ await agent.session("Moving money.", async (session) => {
     }),
   };
   const model = scripted();
-  const generate = (messages) => generateText({ model, tools, messages, stopWhen: stepCountIs(5) });
+  const generate = (messages, abortSignal) => generateText({ model, tools, messages, abortSignal, stopWhen: stepCountIs(5) });
   const result = await run(generate, [{ role: "user", content: "Send Ann 500 euros." }], gate);
   console.log(result.text);
 });

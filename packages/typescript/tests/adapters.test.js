@@ -7,8 +7,12 @@ import { promisify } from "node:util";
 
 import { AbstractAgent, EventType } from "@ag-ui/client";
 import { Observable } from "rxjs";
-import { Agent, Gate, NotApproved } from "@aaep/agent";
+import { Agent, Gate, NotApproved, Stopped } from "@aaep/agent";
+import { run as runSdk } from "@aaep/agent/ai-sdk";
 import { toAgUi } from "@aaep/agent/ag-ui";
+import { generateText, simulateReadableStream, stepCountIs, streamText, tool } from "ai";
+import { MockLanguageModelV3 } from "ai/test";
+import { z } from "zod";
 
 import { Hub } from "./hub.js";
 
@@ -38,6 +42,87 @@ test("AI SDK: after a no it does not run, and the model goes on", async () => {
   await hub.heard("session.completed");
   assert.equal(hub.kinds().filter((kind) => kind === "tool.invoked").length, 1);
 });
+
+const usage = { inputTokens: {}, outputTokens: {} };
+const pays = (amount, at) => ({ type: "tool-call", toolCallId: `call_${at}`, toolName: "pay", input: JSON.stringify({ amount }) });
+const looks = { type: "tool-call", toolCallId: "call_look", toolName: "look", input: "{}" };
+
+/** A model that says these, turn by turn, and then that this is all. Like a real one, it heeds its signal. */
+function scripted(turns) {
+  const said = [...turns, [{ type: "text", text: "That is all." }]];
+  const next = ({ abortSignal }) => {
+    abortSignal?.throwIfAborted();
+    const content = said.shift();
+    const unified = content[0].type === "text" ? "stop" : "tool-calls";
+    return { content, finishReason: { unified, raw: unified }, usage, warnings: [] };
+  };
+  return new MockLanguageModelV3({
+    doGenerate: async (options) => next(options),
+    doStream: async (options) => {
+      const { content, finishReason } = next(options);
+      const parts = content.flatMap((part) => (part.type !== "text" ? [part] : [
+        { type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: part.text }, { type: "text-end", id: "t" },
+      ]));
+      const chunks = [{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }];
+      return { stream: simulateReadableStream({ chunks }) };
+    },
+  });
+}
+
+/** One run under the SDK: what was run, what it gave, and how the calls were told, in the order of their announcements. */
+async function underTheSdk(hub, generateOrStream, turns, { consent = {}, pay = () => "paid" } = {}) {
+  const agent = new Agent("sdk", { url: hub.url });
+  started.push(agent);
+  const ran = [];
+  const outcome = await agent.session("Paying.", async (session) => {
+    const gate = new Gate(session, { pay: { action: "Pay {amount} euros.", consequence: "It is gone.", ...consent } });
+    const tools = {
+      pay: tool({ description: "Pays.", inputSchema: z.object({ amount: z.string() }), needsApproval: true, execute: ({ amount }) => {
+        ran.push(amount);
+        return pay(amount, session);
+      } }),
+      look: tool({ description: "Looks.", inputSchema: z.object({}), execute: () => void ran.push("look") ?? "seen" }),
+    };
+    const model = scripted(turns);
+    const generate = (messages, abortSignal) => generateOrStream({ model, tools, messages, abortSignal, stopWhen: stepCountIs(5), onError() {} });
+    return (await runSdk(generate, [{ role: "user", content: "Pay." }], gate)).text;
+  }).catch((error) => error);
+  await Promise.race(["completed", "errored", "cancelled"].map((end) => hub.heard(`session.${end}`)));
+  const ended = new Map(hub.events.filter(({ type }) => type.endsWith("tool.completed")).map((event) => [event.tool_call_id, event.status]));
+  const statuses = hub.events.filter(({ type }) => type.endsWith("tool.invoked")).map((event) => ended.get(event.tool_call_id));
+  return { ran, outcome: outcome instanceof Error ? outcome : await outcome, statuses };
+}
+
+for (const [name, generate] of Object.entries({ generateText, streamText })) {
+  test(`AI SDK, ${name}: of two calls each is told as it ended`, async () => {
+    const pay = (amount) => {
+      if (amount === "bad") throw new RangeError("the account is closed");
+      return "paid";
+    };
+    const two = await underTheSdk(await hubThat("accept"), generate, [[pays("bad", 0), pays("2.00", 1)]], { pay });
+    assert.deepEqual(two, { ran: ["bad", "2.00"], outcome: "That is all.", statuses: ["error", "success"] });
+  });
+
+  test(`AI SDK, ${name}: after a stop by the user no other tool runs`, async () => {
+    const hub = await hubThat("accept");
+    const pay = async (_, session) => {
+      await hub.answer({ session_id: session.id }, "stop");
+      // It has come through here, and is no reason to wait for the agent.
+      await new Promise((done) => session.signal.addEventListener("abort", done));
+      return "paid";
+    };
+    const { ran, outcome } = await underTheSdk(hub, generate, [[pays("1.00", 0)], [looks]], { pay });
+    assert.ok(outcome instanceof Stopped, String(outcome));
+    // Whatever goes on behind it would have come by now.
+    await new Promise((done) => setTimeout(done, 500));
+    assert.deepEqual(ran, ["1.00"]);
+  });
+
+  test(`AI SDK, ${name}: where nobody answers in time nothing runs`, async () => {
+    const silent = await underTheSdk(await hubThat(), generate, [[pays("1.00", 0)]], { consent: { timeoutSeconds: 1 } });
+    assert.deepEqual(silent, { ran: [], outcome: "That is all.", statuses: [] });
+  });
+}
 
 test("the gate asks where the policy wants it, though the agent would not", async () => {
   const { writeFileSync, mkdtempSync } = await import("node:fs");

@@ -1,9 +1,13 @@
 // What the installed package @aaep/agent does, with the real hub.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { after, test } from "node:test";
+import { promisify } from "node:util";
 
-import { Agent, Misuse, NotApproved, SessionOver, Stopped, Unanswered, Unavailable } from "@aaep/agent";
+import { Agent, Gate, Misuse, NotApproved, SessionOver, Stopped, Unanswered, Unavailable } from "@aaep/agent";
 
 import { Hub } from "./hub.js";
 
@@ -167,8 +171,98 @@ test("words that the hub refuses do not keep the end of a tool from being told",
   assert.equal((await hub.heard("tool.completed")).summary_normal, "look is over; the words for it were refused.");
 });
 
-test("an agent without a hub says so", async () => {
-  const agent = new Agent("bank", { url: "http://127.0.0.1:9", patienceMs: 200 });
+test("the snippet of the README runs", async () => {
+  const readme = readFileSync(`${process.env.AAEP_REPOSITORY}/packages/typescript/agent/README.md`, "utf8");
+  const snippets = readme.split("```js\n").slice(1).map((part) => part.split("```")[0]);
+  assert.equal(snippets.length, 1);
+  const paying = "const pay = ({ amount }, key) => console.log('paid', amount, key !== undefined);\n";
+  writeFileSync("made.readme.mjs", paying + snippets[0]);
+  for (const [answer, said] of [["accept", "paid 800.00 true\n"], ["reject", "nothing was paid: rejected\n"]]) {
+    const hub = await hubThat(answer);
+    const env = { ...process.env, AAEP_URL: hub.url };
+    const { stdout } = await promisify(execFile)(process.execPath, ["made.readme.mjs"], { env });
+    assert.equal(stdout, said);
+  }
+});
+
+test("an agent without a hub says so, and soon", async () => {
+  for (const url of ["http://127.0.0.1:9", "unix:/tmp/aaep-nobody-listens-here.sock"]) {
+    const agent = new Agent("bank", { url });
+    started.push(agent);
+    const began = Date.now();
+    await assert.rejects(agent.open("Nothing."), (error) => error instanceof Unavailable && /start a hub with/.test(error.message));
+    assert.ok(Date.now() - began < 5000, `${Date.now() - began} ms`);
+  }
+});
+
+test("what was done while the hub was away to the end of its session is no error, and is told", async () => {
+  const hub = await hubThat("accept");
+  const agent = agentOf(hub, { patienceMs: 1500 });
+  const warned = [];
+  const note = ({ message }) => void warned.push(message);
+  process.on("warning", note);
+  const result = await agent.session("Moving money.", (session) => session.confirm(transfer).run(async () => {
+    await hub.away();
+    return "receipt";
+  }));
+  assert.equal(result, "receipt");
+  await new Promise((done) => setImmediate(done));
+  process.off("warning", note);
+  assert.ok(warned.some((text) => text.startsWith("transfer ran")) && warned.some((text) => text.startsWith("The session is done")), String(warned));
+  hub.process.kill("SIGCONT");
+  assert.equal((await hub.heard("tool.completed")).status, "success");
+  await hub.heard("session.completed");
+});
+
+test("a question whose waiter gave up is withdrawn", async () => {
+  const held = new Set();
+  let hub;
+  const between = createServer((near) => {
+    const far = connect(Number(new URL(hub.url).port), "127.0.0.1");
+    for (const one of [near, far]) {
+      held.add(one);
+      one.on("error", () => one.destroy());
+    }
+    near.pipe(far).pipe(near);
+  });
+  const cut = () => {
+    for (const one of held) one.destroy();
+  };
+  after(() => (cut(), between.close()));
+  const listens = (port) => new Promise((done) => between.listen(port, "127.0.0.1", done));
+  await listens(0);
+  const { port } = between.address();
+  hub = await hubThat(undefined, { environment: { AAEP_ALLOWED_HOSTS: `127.0.0.1:${port}` } }); // nobody answers
+  const agent = new Agent("bank", { url: `http://127.0.0.1:${port}`, patienceMs: 2000 });
   started.push(agent);
-  await assert.rejects(agent.open("Nothing."), Unavailable);
+  const session = await agent.open("Asking.");
+  const asked = assert.rejects(session.ask("For which month?"), Unavailable);
+  await hub.heard("awaiting.clarification");
+  await new Promise((done) => setTimeout(done, 1000)); // its waiter knows by now that it is asked
+  const closed = new Promise((done) => between.close(done));
+  cut();
+  await closed;
+  await asked;
+  await listens(port);
+  const settled = await hub.heard("state.changed", 2);
+  assert.equal(settled.extensions?.outcome?.outcome, "cancelled", JSON.stringify(hub.events));
+  await session.complete("Nothing was answered.");
+});
+
+test("a framework that is let go on learns of a stop, and people hear what nobody knows", async () => {
+  const hub = await hubThat("accept");
+  const held = [{ id: "a", tool: "pay", arguments: { amount: "1.00" } }, { id: "b", tool: "pay", arguments: { amount: "2.00" } }];
+  const broken = agentOf(hub).session("Buying.", (session) => new Gate(session).heldBack(held, async () => {
+    throw new RangeError("the model is away");
+  }));
+  await assert.rejects(broken, RangeError);
+  await hub.heard("session.errored");
+  const ended = hub.events.filter(({ type }) => type.endsWith("tool.completed"));
+  assert.deepEqual(ended.map(({ status }) => status), ["timeout", "timeout"]);
+
+  const stopped = agentOf(hub).session("Buying.", (session) => new Gate(session).heldBack(held.slice(0, 1), async () => {
+    await hub.answer({ session_id: session.id }, "stop");
+    return new Promise(() => {});
+  }));
+  await assert.rejects(stopped, Stopped);
 });

@@ -91,23 +91,29 @@ function App({ base }) {
 createRoot(document.getElementById("root")).render(h(App, { base: new URLSearchParams(location.search).get("base") }));
 `;
 
-async function served() {
+const IMPORTS = JSON.stringify({ imports: { "@aaep/subscriber": "/node_modules/@aaep/subscriber/dist/index.js" } });
+
+/** A page, and the files of the packages. `body` makes it of the base of a hub; its script is bundled. */
+async function served(body, script = "") {
   const folder = mkdtempSync(join(here, "app-"));
-  writeFileSync(join(folder, "app.js"), APP);
+  writeFileSync(join(folder, "app.jsx"), script);
   await build({
-    entryPoints: [join(folder, "app.js")], outfile: join(folder, "made.js"), bundle: true, format: "esm",
+    entryPoints: [join(folder, "app.jsx")], outfile: join(folder, "made.js"), bundle: true, format: "esm", jsx: "automatic",
     // The element stays beside its words and styles; the page says where.
     plugins: [{ name: "element", setup: ({ onResolve }) => onResolve({ filter: /^@aaep\/subscriber$/ }, ({ path }) => ({ path, external: true })) }],
-    define: { "process.env.NODE_ENV": '"production"' }, logLevel: "warning",
+    define: {
+      "process.env.NODE_ENV": '"production"', __VUE_OPTIONS_API__: "true", __VUE_PROD_DEVTOOLS__: "false",
+      __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: "false",
+    },
+    logLevel: "error",
   });
-  const imports = JSON.stringify({ imports: { "@aaep/subscriber": "/node_modules/@aaep/subscriber/dist/index.js" } });
-  const page = `<!doctype html><html lang="en"><title>App</title><script type="importmap">${imports}</script>`
-    + `<div id="root"></div><script type="module" src="/made.js"></script></html>`;
+  const page = (base) => `<!doctype html><html lang="en"><title>App</title><script type="importmap">${IMPORTS}</script>`
+    + `${body(base)}<script type="module" src="/made.js"></script></html>`;
   const types = { js: "text/javascript", css: "text/css", json: "application/json" };
   const server = createServer(({ url }, answer) => {
-    const { pathname } = new URL(url, "http://localhost");
+    const { pathname, searchParams } = new URL(url, "http://localhost");
     const file = pathname === "/made.js" ? join(folder, "made.js") : join(here, pathname);
-    if (pathname === "/") return answer.setHeader("content-type", "text/html").end(page);
+    if (pathname === "/") return answer.setHeader("content-type", "text/html").end(page(searchParams.get("base")));
     if (!existsSync(file) || !statSync(file).isFile()) return answer.writeHead(404).end();
     return answer.setHeader("content-type", types[pathname.split(".").at(-1)] ?? "text/plain").end(readFileSync(file));
   });
@@ -118,30 +124,41 @@ async function served() {
 
 const skip = existsSync(CHROMIUM) ? false : "there is no Chromium here";
 
-test("React: the component hears, answers, tells its page, and leaves", { skip }, async () => {
-  const origin = await served();
+/** A browser with the page, connected to a hub where nobody else answers. */
+async function opened(origin, { errors = [] } = {}) {
   const hub = await Hub.start(undefined, { environment: { AAEP_ALLOWED_ORIGINS: origin } });
   closing.push(() => hub.stop());
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"], headless: true });
   closing.push(() => browser.close());
   const page = await browser.newPage({ locale: "en-US" });
-  const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(`${origin}/?base=${encodeURIComponent(hub.base)}`);
-  await page.locator("#state", { hasText: /^connected$/ }).waitFor();
+  return { hub, page };
+}
 
-  const agent = new Agent("react-bank", { url: hub.url });
+/** Something is asked; the dialog that shows it is given back, once it takes answers. */
+async function asked(hub, page) {
+  const agent = new Agent("page-bank", { url: hub.url });
   closing.push(() => agent.close());
   const moved = agent.session("Moving money.", (session) => session.confirm({
     tool: "tidy", arguments: {}, action: "Tidy the desk.", consequence: "It is tidy.", undo: "easily", risk: "low",
   }).run((call) => call.by));
+  moved.catch(() => undefined);
   const dialog = page.locator(".dialog:not(.unseen)", { hasText: "Tidy the desk." });
   await dialog.waitFor();
-  await page.locator("#count", { hasText: /^1$/ }).waitFor();
-  await page.locator("#open", { hasText: /^true$/ }).waitFor();
   // Nothing answers in its first moments.
   await page.waitForTimeout(1500);
-  await dialog.getByRole("button", { name: "Accept" }).click();
+  return { moved, accept: dialog.getByRole("button", { name: "Accept" }) };
+}
+
+test("React: the component hears, answers, tells its page, and leaves", { skip }, async () => {
+  const errors = [];
+  const { hub, page } = await opened(await served(() => '<div id="root"></div>', APP), { errors });
+  await page.locator("#state", { hasText: /^connected$/ }).waitFor();
+  const { moved, accept } = await asked(hub, page);
+  await page.locator("#count", { hasText: /^1$/ }).waitFor();
+  await page.locator("#open", { hasText: /^true$/ }).waitFor();
+  await accept.click();
   assert.ok(await moved);
   await page.locator("#count", { hasText: /^0$/ }).waitFor();
 
@@ -149,3 +166,32 @@ test("React: the component hears, answers, tells its page, and leaves", { skip }
   await page.locator("aaep-subscriber").waitFor({ state: "detached" });
   assert.deepEqual(errors, []);
 });
+
+const readme = readFileSync(join(process.env.AAEP_REPOSITORY, "packages/typescript/subscriber/README.md"), "utf8");
+const snippet = (language) => readme.split(`\`\`\`${language}\n`)[1].split("```")[0];
+const HUB = "https://hub.example.org/aaep/v1";
+const inScript = (text) => text.replaceAll(`"${HUB}"`, 'new URLSearchParams(location.search).get("base")');
+const element = '<script type="module">import "@aaep/subscriber";</script>';
+const free = "<script>globalThis.yourToken = async () => undefined;</script>";
+
+const PAGES = {
+  plain: [(base) => free + snippet("html").replace(HUB, base)],
+  Vue: [() => `${free}<div id="app"></div>${element}`, inScript(snippet("js"))],
+  React: [() => '<div id="root"></div>', `import { createRoot } from "react-dom/client";
+    ${inScript(snippet("jsx")).replace(/base=new (.*?\))(?=\s+token)/, "base={new $1}")}
+    createRoot(document.getElementById("root")).render(<Agents />);`],
+};
+
+for (const [name, [body, script]] of Object.entries(PAGES)) {
+  test(`the README's page, ${name}: it hears and answers`, { skip }, async () => {
+    const errors = [];
+    const { hub, page } = await opened(await served(body, script), { errors });
+    await page.locator("aaep-subscriber").waitFor({ state: "attached" });
+    const { moved, accept } = await asked(hub, page);
+    if (name !== "plain") await page.getByText("1 waiting").waitFor();
+    await accept.click();
+    assert.ok(await moved);
+    if (name !== "plain") await page.getByText("0 waiting").waitFor();
+    assert.deepEqual(errors, []);
+  });
+}

@@ -12,7 +12,7 @@ use aaep_hub::Running;
 use aaep_hub::config::{Config, Development, UnixSocket};
 
 pub use flaky::Flaky;
-pub use person::{Answer, Person};
+pub use person::{Person, Reaction};
 pub use program::{Program, built, built_example, built_library};
 
 /// Longer than anything takes, also on a busy machine.
@@ -93,7 +93,7 @@ impl Hub {
     /// Somebody who hears everything, and answers confirmations and questions like this.
     pub async fn person(
         &self,
-        answer: impl FnMut(&serde_json::Value) -> Answer + Send + 'static,
+        answer: impl FnMut(&serde_json::Value) -> Reaction + Send + 'static,
     ) -> Person {
         Person::listens_to(&self.url(), answer).await
     }

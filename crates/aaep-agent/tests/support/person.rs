@@ -14,7 +14,7 @@ use super::LONG;
 
 /// What a person does when asked.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum Reaction {
     Accept,
     Reject,
     /// The answer to a question.
@@ -41,7 +41,7 @@ impl Drop for Person {
 impl Person {
     pub async fn listens_to(
         url: &str,
-        mut answer: impl FnMut(&Value) -> Answer + Send + 'static,
+        mut answer: impl FnMut(&Value) -> Reaction + Send + 'static,
     ) -> Self {
         let client = Arc::new(HttpClient::new(url, ClientOptions::default()).unwrap());
         let request = json!({
@@ -129,24 +129,24 @@ impl Person {
     }
 }
 
-fn reply(event: &Value, answer: Answer, subscription: &str) -> Option<Value> {
+fn reply(event: &Value, answer: Reaction, subscription: &str) -> Option<Value> {
     let mut reply = json!({
         "subscription_id": subscription,
         "timestamp": event["timestamp"],
         "reply_token": event["reply_token"],
     });
     match answer {
-        Answer::Accept | Answer::Reject => {
+        Reaction::Accept | Reaction::Reject => {
             reply["type"] = "confirmation.reply".into();
-            let yes = matches!(answer, Answer::Accept);
+            let yes = matches!(answer, Reaction::Accept);
             reply["decision"] = if yes { "accept" } else { "reject" }.into();
         }
-        Answer::Say(response) => {
+        Reaction::Say(response) => {
             reply["type"] = "clarification.reply".into();
             reply["response"] = response;
         }
-        Answer::Silence => return None,
-        Answer::Stop => {
+        Reaction::Silence => return None,
+        Reaction::Stop => {
             return Some(json!({
                 "type": "control:cancel",
                 "session_id": event["session_id"],

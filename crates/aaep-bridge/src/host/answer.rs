@@ -9,7 +9,7 @@ use super::{Event, Host, Incoming};
 
 /// What the program is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum HookAnswer {
     /// The person said yes: the program need not ask again.
     Allow(String),
     /// Nothing stands against it here; the program decides as it would without us.
@@ -31,7 +31,7 @@ pub struct Reply {
     pub status: u8,
 }
 
-impl Answer {
+impl HookAnswer {
     /// This answer to this call.
     pub fn reply(&self, incoming: &Incoming) -> Reply {
         match &incoming.event {

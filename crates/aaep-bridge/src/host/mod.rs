@@ -5,7 +5,7 @@ mod input;
 
 use std::time::Duration;
 
-pub use answer::{Answer, Reply};
+pub use answer::{HookAnswer, Reply};
 pub use input::{Call, Event, Incoming, MAX_INPUT_BYTES, Unreadable};
 
 /// A program with hooks.

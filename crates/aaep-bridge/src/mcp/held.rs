@@ -15,7 +15,8 @@ use super::{CONTINUED, HELD, Running, State, lock};
 use crate::act::shown;
 use crate::consent;
 
-/// How often a client hears that something waits.
+/// How soon a client hears that something waits, and how often then.
+const FIRST_PULSE: Duration = Duration::from_secs(1);
 const PULSE: Duration = Duration::from_secs(10);
 
 /// The largest arguments that people are asked about, in bytes.
@@ -164,10 +165,10 @@ impl State {
 
     /// Says every now and then that the call waits, if the client wants to know.
     async fn pulse(&self, call: &ToolCall) {
-        let mut count = 0;
+        let (mut count, mut pause) = (0, FIRST_PULSE);
         loop {
-            tokio::time::sleep(PULSE).await;
-            count += 1;
+            tokio::time::sleep(pause).await;
+            (count, pause) = (count + 1, PULSE);
             if let Some(token) = &call.progress
                 && self.say(&waiting(token, count)).await.is_err()
             {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aaep_transport::client::{
-    Answer, ClientError, EventStream, HttpClient, Options, WholeOrStream,
+    ClientError, EventStream, FullResponse, HttpClient, Options, WholeOrStream,
 };
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -225,7 +225,7 @@ impl Remote {
         self.client.exchange_or_stream(Method::GET, &self.path, headers, "").await
     }
 
-    async fn whole(&self, message: &Value, answer: Answer) -> Result<(), String> {
+    async fn whole(&self, message: &Value, answer: FullResponse) -> Result<(), String> {
         let is_request = message.get("id").is_some() && message.get("method").is_some();
         let text = String::from_utf8_lossy(&answer.body);
         let said = serde_json::from_str::<Value>(&text).ok();

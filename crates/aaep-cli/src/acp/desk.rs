@@ -24,7 +24,7 @@ const MAX_ASKED_BYTES: usize = 512 * 1024;
 pub(super) type Hub = Box<dyn Fn() -> Result<Agent, String> + Send + Sync>;
 
 /// An answer, or an error's code and words.
-pub(super) type Answer = Result<Value, (i32, String)>;
+pub(super) type RpcResult = Result<Value, (i32, String)>;
 
 pub(super) struct Desk {
     /// Where the agent works. Nothing outside is read or written for it.
@@ -57,7 +57,7 @@ fn failed(why: impl Into<String>) -> (i32, String) {
 
 impl Desk {
     /// The answer to a request of the agent; none if somebody else gives it.
-    pub(super) async fn answer(&self, method: &str, params: &Value) -> Option<Answer> {
+    pub(super) async fn answer(&self, method: &str, params: &Value) -> Option<RpcResult> {
         Some(match method {
             // The person is asked through the hub.
             "session/request_permission" => return None,
@@ -125,7 +125,7 @@ impl Desk {
     }
 
     /// Starts a command, after a yes to it.
-    async fn create(&self, params: &Value) -> Answer {
+    async fn create(&self, params: &Value) -> RpcResult {
         let wanted = Wanted::read(params).map_err(wrong)?;
         let directory = match &wanted.directory {
             None => self.place.clone(),

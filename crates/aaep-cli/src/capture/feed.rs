@@ -181,6 +181,12 @@ pub(crate) async fn open_link(hub: &Hub, negotiated: bool) -> Result<Link, Strin
         Address::Socket(path) => aaep_transport::unix::connect(path, options)
             .await
             .map_err(|error| format!("{}: {error}", path.display())),
+        #[cfg(windows)]
+        Address::Pipe(path) => {
+            aaep_transport::pipe::connect(path, hub.options.trust_loopback, options)
+                .await
+                .map_err(|error| format!("{path}: {error}"))
+        }
         _ => Err("this kind of address is not known".into()),
     }
 }

@@ -132,7 +132,7 @@ fn free_name(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// What a file that is added to holds.
-struct Found {
+struct FileTail {
     last_event: Option<String>,
     bytes: u64,
     /// Bytes of a last line that was cut short; they were taken out.
@@ -140,7 +140,7 @@ struct Found {
 }
 
 /// Goes to the end of the file, and takes out a last line that was cut short.
-fn continue_after(file: &mut File) -> io::Result<Found> {
+fn continue_after(file: &mut File) -> io::Result<FileTail> {
     let length = file.seek(SeekFrom::End(0))?;
     let start = length.saturating_sub(TAIL);
     file.seek(SeekFrom::Start(start))?;
@@ -161,7 +161,7 @@ fn continue_after(file: &mut File) -> io::Result<Found> {
     let bytes = file.seek(SeekFrom::End(0))?;
     let whole = if cut > 0 { &tail[..end] } else { &tail[..] };
     let last_event = whole.rsplit(|byte| *byte == b'\n').find_map(event_of);
-    Ok(Found { last_event, bytes, cut })
+    Ok(FileTail { last_event, bytes, cut })
 }
 
 fn event_of(line: &[u8]) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aaep_agent::{Agent, Input, Session};
+use aaep_agent::{Agent, InputEvent, Session};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -29,7 +29,7 @@ async fn listen(agent: &Agent, running: &mut JoinSet<()>) {
         let Ok(place) = room.clone().acquire_owned().await else { return };
         while running.try_join_next().is_some() {}
         match inputs.next().await {
-            Ok(Input::UserInput(text)) => {
+            Ok(InputEvent::UserInput(text)) => {
                 let agent = agent.clone();
                 running.spawn(async move {
                     answer(&agent, &text).await;

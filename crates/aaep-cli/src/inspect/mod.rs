@@ -4,6 +4,7 @@ mod clock;
 mod follow;
 mod html;
 mod picture;
+mod room;
 mod session;
 mod story;
 mod text;
@@ -71,8 +72,9 @@ pub(crate) fn run(options: &InspectOptions, out: &mut impl Write) -> io::Result<
     let [name] = &options.from.urls[..] else {
         return unable("name one file, or the URL of one producer.", out);
     };
-    let schemes =
-        ["http://", "https://", "ws://", "wss://", "grpc://", "grpcs://", "unix:", "stdio:"];
+    let schemes = [
+        "http://", "https://", "ws://", "wss://", "grpc://", "grpcs://", "unix:", "stdio:", "pipe:",
+    ];
     let is_live = schemes.iter().any(|scheme| name.starts_with(scheme));
     let mut file = match options.output.as_deref().map(create).transpose() {
         Ok(file) => file,

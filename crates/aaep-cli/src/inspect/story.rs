@@ -6,6 +6,7 @@ use aaep_conformance::stream::{Checker, Finding, Options};
 use aaep_types::{LenientEvent, Message, captured};
 
 use super::clock::{Clock, Tick};
+use super::room::{self, AROUND, Room};
 use super::session::{Row, Session, shortened};
 use crate::judge::Complaint;
 
@@ -28,6 +29,7 @@ pub(super) struct Story {
     /// Messages beyond the bounds.
     pub(super) left_out: u64,
     rows: usize,
+    room: Room,
     pub(super) remarks: Vec<Remark>,
     pub(super) remarks_left_out: u64,
     pub(super) errors: u64,
@@ -52,6 +54,11 @@ pub(super) struct Added {
 
 impl Story {
     pub(super) fn new() -> Self {
+        Self::within(room::BYTES)
+    }
+
+    /// One that keeps at most so many bytes of text.
+    fn within(bytes: usize) -> Self {
         Self {
             checker: Checker::new(Options::default()),
             clock: Clock::default(),
@@ -61,6 +68,7 @@ impl Story {
             messages: 0,
             left_out: 0,
             rows: 0,
+            room: Room::of(bytes),
             remarks: Vec::new(),
             remarks_left_out: 0,
             errors: 0,
@@ -120,12 +128,13 @@ impl Story {
             return None;
         }
         let session = &mut self.sessions[number];
-        let row = session.event(line, tick.at_us, event);
+        let row = session.event(line, tick.at_us, event, &mut self.room);
         if row.is_some() {
             self.rows += 1;
         }
         if let Some(token) = event.reply_token()
             && self.asked.len() < ROWS
+            && self.room.take(AROUND + token.as_str().len())
         {
             self.asked.insert(token.as_str().to_owned(), number);
         }
@@ -136,11 +145,12 @@ impl Story {
         if let Some(number) = self.index.get(id) {
             return Some(*number);
         }
-        if self.sessions.len() >= SESSIONS {
+        let shown = shortened(id);
+        if self.sessions.len() >= SESSIONS || !self.room.take(AROUND + id.len() + shown.len()) {
             self.left_out += 1;
             return None;
         }
-        self.sessions.push(Session::new(shortened(id), at_us));
+        self.sessions.push(Session::new(shown, at_us));
         self.index.insert(id.to_owned(), self.sessions.len() - 1);
         Some(self.sessions.len() - 1)
     }
@@ -189,7 +199,8 @@ impl Story {
             self.left_out += 1;
             return None;
         }
-        let row = self.sessions[number].reply(line, tick.at_us, token, said, by)?;
+        let session = &mut self.sessions[number];
+        let row = session.reply(line, tick.at_us, token, said, by, &mut self.room)?;
         self.rows += 1;
         Some((number, row))
     }
@@ -215,16 +226,47 @@ impl Story {
                 Some(row) => &mut row.findings,
                 None => &mut session.findings,
             };
-            if list.len() < REMARKS { list.push(remark) } else { self.remarks_left_out += 1 }
+            if list.len() < REMARKS && self.room.take(AROUND + remark.text.len()) {
+                list.push(remark);
+            } else {
+                self.remarks_left_out += 1;
+            }
         }
     }
 
     fn remark(&mut self, remark: Remark, added: &mut Added) {
         added.remarks.push(remark.clone());
-        if self.remarks.len() < REMARKS {
+        if self.remarks.len() < REMARKS && self.room.take(AROUND + remark.text.len()) {
             self.remarks.push(remark);
         } else {
             self.remarks_left_out += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(number: usize) -> String {
+        format!(
+            r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.output.streaming","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.000Z","producer":{{"agent_id":"tidy"}},"localization_hints":{{"primary_language":"en"}},"output_id":"out_{number}","chunk":"{}","position":0,"complete":true}}"#,
+            "x".repeat(1000)
+        )
+    }
+
+    #[test]
+    fn text_beyond_the_bound_is_left_out_and_counted() {
+        let mut story = Story::within(20_000);
+        for number in 0..50 {
+            story.take(number as u64 + 1, piece(number).as_bytes());
+        }
+        story.finish();
+        let session = &story.sessions[0];
+        let texts = session.spans.iter().map(|span| span.text.len()).sum::<usize>()
+            + session.rows.iter().map(|row| row.text.len()).sum::<usize>();
+        assert!((5000..20_000).contains(&texts), "{texts}");
+        assert!(session.rows.len() < 50 && session.left_out > 0, "{}", session.rows.len());
+        assert_eq!(story.messages, 50, "every message is judged");
     }
 }

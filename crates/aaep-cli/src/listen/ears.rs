@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use aaep_subscriber::client::{Address, Client, Hub, KnownFile, Notifications, Trust, find_local};
-use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
-use aaep_subscriber::{Notification, RequestId};
+use aaep_subscriber::inbox::{Answer, InboxError, Settings, TextBy};
+use aaep_subscriber::{Notification, RequestHandle};
 use aaep_types::presence::Pin;
 
 use super::options::{HubsOptions, ListenOptions};
@@ -59,23 +59,23 @@ impl Ears {
         self.client.now_ms()
     }
 
-    pub(super) fn answer(&self, request: RequestId, answer: Answer) -> Result<(), Refused> {
+    pub(super) fn answer(&self, request: RequestHandle, answer: Answer) -> Result<(), InboxError> {
         self.client.answer(request, answer)
     }
 
-    pub(super) fn more_time(&self, request: RequestId, seconds: u32) -> Result<(), Refused> {
+    pub(super) fn more_time(&self, request: RequestHandle, seconds: u32) -> Result<(), InboxError> {
         self.client.more_time(request, Duration::from_secs(seconds.into()))
     }
 
-    pub(super) fn unlock(&self, request: RequestId, pin: &Pin<'_>) -> Result<(), Refused> {
+    pub(super) fn unlock(&self, request: RequestHandle, pin: &Pin<'_>) -> Result<(), InboxError> {
         self.client.unlock(request, pin)
     }
 
-    pub(super) fn is_unlocked(&self, request: RequestId) -> bool {
+    pub(super) fn is_unlocked(&self, request: RequestHandle) -> bool {
         self.client.is_unlocked(request)
     }
 
-    pub(super) fn stop(&self, session_id: &str) -> Result<(), Refused> {
+    pub(super) fn stop(&self, session_id: &str) -> Result<(), InboxError> {
         self.client.stop(session_id)
     }
 
@@ -86,7 +86,7 @@ impl Ears {
 }
 
 /// Those that were named, else those on this machine, with what is shown to each: the token that was
-/// given, or that of whoever signed in there.
+/// given, or that of the user who signed in there.
 pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
     let identified = |hub: Hub| {
         let knows = hub.options.token.is_some() || hub.options.identity.is_some();

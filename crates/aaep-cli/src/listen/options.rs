@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use aaep_types::{Level, Verbosity};
 use aaep_voice::braille::Settings as BrailleSettings;
-use aaep_voice::speech::{Engine, Punctuation, Settings, Spelling, VoiceName};
+use aaep_voice::speech::{Punctuation, Settings, SpeechEngine, Spelling, VoiceName};
 use clap::{Args, ValueEnum};
 
 use super::talk::{By, SecondStep};
@@ -184,12 +184,12 @@ impl ListenOptions {
     /// How to speak, if it is wanted.
     pub(crate) fn speech(&self, language: &str) -> Option<Settings> {
         let engine = match self.speak? {
-            Speak::Auto => Engine::Auto,
-            Speak::SpeechDispatcher => Engine::SpeechDispatcher,
-            Speak::EspeakNg => Engine::Espeak,
-            Speak::Say => Engine::Say,
-            Speak::Sapi => Engine::Sapi,
-            Speak::System => Engine::System,
+            Speak::Auto => SpeechEngine::Auto,
+            Speak::SpeechDispatcher => SpeechEngine::SpeechDispatcher,
+            Speak::EspeakNg => SpeechEngine::Espeak,
+            Speak::Say => SpeechEngine::Say,
+            Speak::Sapi => SpeechEngine::Sapi,
+            Speak::System => SpeechEngine::System,
         };
         Some(Settings {
             engine,

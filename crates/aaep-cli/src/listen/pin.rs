@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Notification, Request, RequestId};
+use aaep_subscriber::{Notification, Request, RequestHandle};
 use aaep_types::presence::Pin;
 use aaep_types::{Presence, PresenceWord};
 
@@ -15,7 +15,7 @@ use super::talk::Output;
 
 /// A yes that is not sent before the PIN was right.
 pub(super) struct PinEntry {
-    id: RequestId,
+    id: RequestHandle,
     request: Arc<Request>,
     answer: Answer,
     typed: String,
@@ -28,7 +28,7 @@ impl<W: Write> Shell<'_, W> {
     /// Whether an answer has to wait for the PIN; then it is asked for.
     pub(super) fn waits_for_pin(
         &mut self,
-        id: RequestId,
+        id: RequestHandle,
         request: &Arc<Request>,
         answer: &Answer,
     ) -> bool {
@@ -80,7 +80,7 @@ impl<W: Write> Shell<'_, W> {
             Some(Typed::Key('\u{8}' | '\u{7f}')) => drop(pin.typed.pop()),
             Some(Typed::Key(key)) if !key.is_control() => {
                 pin.typed.push(key);
-                // Whoever hears what they type hears that they typed, and not what.
+                // People who hear their keys hear that they typed, and not what.
                 let dot = Output::Say(self.talk.pin_dot());
                 self.voices.take(&dot);
             }

@@ -31,7 +31,7 @@ pub(crate) fn now_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The same hub with the token of whoever signed in to it, if anybody did, and what they trusted then. The
+/// The same hub with the token of the user who signed in to it, if anybody did, and what they trusted then. The
 /// token is kept fresh as long as the process lives.
 pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     let Some(url) = web_address(&hub.address) else { return Ok(hub) };
@@ -43,7 +43,7 @@ pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     hub.options.extra_roots_pem = hub.options.extra_roots_pem.or_else(|| login.roots());
     hub.options.token = Some(token.clone());
     let options = hub.options.clone();
-    let keeper = Keeper { file, login, token, options, refused: None };
+    let keeper = TokenRefresher { file, login, token, options, refused: None };
     let counts = keeper.left() > Duration::ZERO;
     let (ready, is_ready) = mpsc::channel();
     // A thread of its own: commands begin their runtimes later, and each in its way.
@@ -57,7 +57,7 @@ pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     Ok(hub)
 }
 
-struct Keeper {
+struct TokenRefresher {
     file: LoginFile,
     login: Login,
     token: Token,
@@ -66,7 +66,7 @@ struct Keeper {
     refused: Option<String>,
 }
 
-impl Keeper {
+impl TokenRefresher {
     fn run(mut self, ready: &mpsc::Sender<()>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
@@ -159,7 +159,7 @@ impl Keeper {
 
     /// Shows the new token, so that the streams that began with the old one go on.
     async fn show(&self) {
-        // If nobody is there, whoever connects shows it.
+        // If nobody is there, the next connection shows it.
         let _ = show(&self.login.hub, self.options.clone()).await;
     }
 }

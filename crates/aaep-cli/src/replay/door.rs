@@ -1,12 +1,14 @@
 //! The doors of a playback: streams over HTTP, WebSockets, Unix sockets, links of any kind.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aaep_transport::link::Link;
+use aaep_transport::peer::{Owner, Peer};
 use aaep_transport::server::{Long, RequestBody, read_body};
 use aaep_transport::{sse, ws};
 use aaep_types::{AAEP_VERSION, Message, SubscriptionId, captured};
@@ -25,7 +27,41 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Clone)]
-pub(super) struct Door(pub(super) Arc<Stage>);
+pub(super) struct Door {
+    pub(super) stage: Arc<Stage>,
+    pub(super) guests: Guests,
+}
+
+/// Who is let in at a door: programs of the user that plays, and root's, where the system tells whose
+/// they are. A capture is private, and so is what is played of it.
+#[derive(Clone, Copy)]
+pub(super) enum Guests {
+    /// Those that the kernel let in at a Unix socket.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    Known,
+    /// Those that connect to this address, over loopback.
+    At(SocketAddr),
+}
+
+impl Guests {
+    /// Whether this system tells whose program connects over loopback.
+    pub(super) const ARE_TOLD: bool = cfg!(target_os = "linux");
+
+    /// Why somebody is not let in.
+    pub(super) fn refuses(self, stage: &Stage, peer: Option<&Peer>) -> Option<&'static str> {
+        let Self::At(address) = self else { return None };
+        let owner = peer.map_or(Owner::Unknown, |peer| peer.owner(address));
+        match owner {
+            Owner::Ours => None,
+            Owner::Unknown if !Self::ARE_TOLD => None,
+            Owner::Stranger(uid) => {
+                stage.refused(uid);
+                Some("This recording is for programs of the user who plays it.")
+            }
+            Owner::Unknown => Some("Whose program this is cannot be shown, so nothing is played."),
+        }
+    }
+}
 
 pub(super) enum Body {
     Whole(Option<Bytes>),
@@ -45,7 +81,7 @@ impl http_body::Body for Body {
             Self::Events { stage, played, alive, named } => {
                 if let Poll::Ready(next) = played.poll_recv(context) {
                     let Some(next) = next else {
-                        stage.heard.notify_one();
+                        stage.over.notify_one();
                         return Poll::Ready(None);
                     };
                     let mut frame = BytesMut::new();
@@ -70,7 +106,11 @@ impl Service<Request<RequestBody>> for Door {
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        let stage = self.0.clone();
+        let refused = self.guests.refuses(&self.stage, request.extensions().get());
+        if let Some(why) = refused {
+            return Box::pin(std::future::ready(Ok(whole(StatusCode::FORBIDDEN, why.to_owned()))));
+        }
+        let stage = self.stage.clone();
         Box::pin(async move { Ok(answer(stage, request).await) })
     }
 }
@@ -198,7 +238,7 @@ pub(super) async fn serve_link(stage: &Arc<Stage>, link: Link, negotiated: bool)
         }
     }
     let _ = sender.close(ws::close::CLOSED, "the recording is over").await;
-    stage.heard.notify_one();
+    stage.over.notify_one();
 }
 
 #[cfg(unix)]
@@ -211,7 +251,8 @@ pub(super) async fn serve_socket(listener: aaep_transport::unix::Listener, stage
             match connection.spoken(PATIENCE).await {
                 Some(Spoken::Http(stream, peer)) => {
                     let (limits, stop) = (Limits::default(), std::future::pending());
-                    serve_connection(stream, peer, &limits, Door(stage), stop).await;
+                    let door = Door { stage, guests: Guests::Known };
+                    serve_connection(stream, peer, &limits, door, stop).await;
                 }
                 Some(Spoken::Messages(link)) => serve_link(&stage, *link, true).await,
                 None => {}

@@ -14,15 +14,28 @@ use futures_util::Stream;
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::door::{accepted, serve_link};
+use super::door::{Guests, accepted, serve_link};
 use super::player::{Played, Stage};
 
 /// What answers calls.
-pub(super) fn service(stage: Arc<Stage>) -> AaepServiceServer<Door> {
-    AaepServiceServer::new(Door(stage))
+pub(super) fn service(stage: Arc<Stage>, guests: Guests) -> AaepServiceServer<Door> {
+    AaepServiceServer::new(Door { stage, guests })
 }
 
-pub(super) struct Door(Arc<Stage>);
+pub(super) struct Door {
+    stage: Arc<Stage>,
+    guests: Guests,
+}
+
+impl Door {
+    /// Refuses programs that are not let in.
+    fn admit<T>(&self, request: &Request<T>) -> Result<(), Status> {
+        match self.guests.refuses(&self.stage, request.extensions().get()) {
+            Some(why) => Err(Status::permission_denied(why)),
+            None => Ok(()),
+        }
+    }
+}
 
 #[tonic::async_trait]
 impl AaepService for Door {
@@ -33,17 +46,19 @@ impl AaepService for Door {
         &self,
         request: Request<Streaming<AaepMessage>>,
     ) -> Result<Response<Sent>, Status> {
+        self.admit(&request)?;
         let peer = request.extensions().get::<Peer>().cloned();
         let peer =
             peer.ok_or_else(|| Status::internal("Nobody knows where the call came from."))?;
         let negotiated = !request.metadata().contains_key(HANDSHAKE);
         let (link, sent) = grpc::accept(request.into_inner(), peer, &Options::default());
-        let stage = self.0.clone();
+        let stage = self.stage.clone();
         tokio::spawn(async move { serve_link(&stage, link, negotiated).await });
         Ok(Response::new(sent))
     }
 
     async fn open(&self, request: Request<AaepMessage>) -> Result<Response<AaepMessage>, Status> {
+        self.admit(&request)?;
         let json = request.into_inner().json;
         let Ok(Message::Request(asked)) = Message::parse(&json) else {
             return Err(Status::invalid_argument("Send a subscription.request here."));
@@ -53,15 +68,17 @@ impl AaepService for Door {
     }
 
     async fn listen(&self, request: Request<ListenRequest>) -> Result<Response<Playing>, Status> {
+        self.admit(&request)?;
         let asked = request.into_inner();
         let named = |text: String| Some(text).filter(|text| !text.is_empty());
-        let played = self.0.play(named(asked.last_event_id), named(asked.subscription_id));
-        Ok(Response::new(Playing { stage: self.0.clone(), played }))
+        let played = self.stage.play(named(asked.last_event_id), named(asked.subscription_id));
+        Ok(Response::new(Playing { stage: self.stage.clone(), played }))
     }
 
     async fn reply(&self, request: Request<AaepMessage>) -> Result<Response<AaepMessage>, Status> {
+        self.admit(&request)?;
         if let Ok(message) = Message::parse(&request.into_inner().json) {
-            self.0.reply(&message);
+            self.stage.reply(&message);
         }
         Ok(Response::new(AaepMessage::default()))
     }
@@ -86,7 +103,7 @@ impl Stream for Playing {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = std::task::ready!(self.played.poll_recv(context));
         if next.is_none() {
-            self.stage.heard.notify_one();
+            self.stage.over.notify_one();
         }
         Poll::Ready(next.map(|next| Ok(wrapped(next.text))))
     }

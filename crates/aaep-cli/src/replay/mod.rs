@@ -15,20 +15,21 @@ use clap::Args;
 
 use crate::exit::{self, Exit};
 use crate::signals::Signals;
-use door::Door;
+use door::{Door, Guests};
 use player::Stage;
 
 /// How long the last words may take to leave.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// Play a recording back, as a producer: whoever subscribes hears it from its beginning.
+/// Play a recording back, as a producer: every subscriber hears it from its beginning.
 ///
 /// Nothing happens but words: no tool runs. A request of the recording gets a fresh reply token and a
 /// stamp of now, and waits for a real answer; then the recording goes on as it was.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 It waits for a subscriber, plays, and ends with 0 once somebody heard everything; with --loop or --stay it
-runs until it is stopped. It listens on this machine alone. It ends with 2 if it cannot play the file.
+runs until it is stopped. It listens on this machine alone, and plays to programs of yours alone.
+It ends with 2 if it cannot play the file, or if nothing of it is where it should begin.
 
 Examples:
   aaep replay session.jsonl
@@ -114,7 +115,7 @@ fn play_to_parent(options: ReplayOptions, out: &mut impl Write) -> io::Result<Ex
         let options = aaep_transport::link::Options::default();
         let link = aaep_transport::stdio::serve(crate::stdio::input(), to, &options);
         door::serve_link(&stage, link, true).await;
-        Exit::Good
+        if stage.found_nothing() { Exit::Unable } else { Exit::Good }
     })
 }
 
@@ -144,7 +145,8 @@ async fn replay(options: ReplayOptions, out: &mut impl Write) -> Result<io::Resu
     if let Some(address) = grpc {
         let (server, address) = bound(address).await?;
         lines.push(format!("gRPC: grpc://{address}"));
-        tokio::spawn(server.serve_http2(grpc::service(stage.clone()), std::future::pending()));
+        let service = grpc::service(stage.clone(), Guests::At(address));
+        tokio::spawn(server.serve_http2(service, std::future::pending()));
     }
     #[cfg(unix)]
     if let Some(path) = socket {
@@ -158,21 +160,30 @@ async fn replay(options: ReplayOptions, out: &mut impl Write) -> Result<io::Resu
     if socket.is_some() {
         return Err("There are no Unix sockets here.".into());
     }
-    tokio::spawn(server.serve(Door(stage.clone()), std::future::pending()));
+    let door = Door { stage: stage.clone(), guests: Guests::At(address) };
+    tokio::spawn(server.serve(door, std::future::pending()));
+    if !Guests::ARE_TOLD {
+        lines.push(
+            "Any user of this machine can hear it: this system does not tell who connects.".into(),
+        );
+    }
     lines.push("Waiting for a subscriber. Stop with Ctrl-C.".into());
     let said = lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
     if let Err(error) = said {
         return Ok(Err(error));
     }
-    let heard = async {
-        match stays {
-            true => std::future::pending().await,
-            false => stage.heard.notified().await,
+    let over = async {
+        loop {
+            stage.over.notified().await;
+            // Where --from is nowhere, nobody will ever hear anything.
+            if !stays || stage.begins_nowhere() {
+                return;
+            }
         }
     };
     tokio::select! {
-        () = signals.stop() => {}
-        () = heard => tokio::time::sleep(LAST_WORDS).await,
+        () = signals.stop() => return Ok(Ok(Exit::Good)),
+        () = over => tokio::time::sleep(LAST_WORDS).await,
     }
-    Ok(Ok(Exit::Good))
+    Ok(Ok(if stage.found_nothing() { Exit::Unable } else { Exit::Good }))
 }

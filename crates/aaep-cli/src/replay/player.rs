@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use super::ReplayOptions;
 use crate::capture::now;
 use crate::exit;
 use crate::input::Source;
+use crate::lines::Plain;
 use crate::reader::{Reader, Text};
 
 /// How long a request waits that does not say it.
@@ -30,8 +32,14 @@ pub(super) struct Stage {
     options: ReplayOptions,
     /// Who waits for an answer, by token.
     waiting: Mutex<BTreeMap<String, Waiting>>,
-    /// Somebody heard the recording to its end.
-    pub(super) heard: Notify,
+    /// A playback is over.
+    pub(super) over: Notify,
+    /// Somebody wanted to hear from a place on that is not in the recording.
+    found_nothing: AtomicBool,
+    /// That place is the one of --from.
+    begins_nowhere: AtomicBool,
+    /// Somebody else's program was refused, and that was said.
+    said_refused: AtomicBool,
 }
 
 impl Stage {
@@ -43,7 +51,31 @@ impl Stage {
             let name = Source::File(options.file.clone());
             return Err(format!("there is nothing to play in {name}. Name a recording."));
         }
-        Ok(Self { options, waiting: Mutex::default(), heard: Notify::new() })
+        Ok(Self {
+            options,
+            waiting: Mutex::default(),
+            over: Notify::new(),
+            found_nothing: AtomicBool::new(false),
+            begins_nowhere: AtomicBool::new(false),
+            said_refused: AtomicBool::new(false),
+        })
+    }
+
+    /// A program of another user was refused. It is said once, however often they try.
+    pub(super) fn refused(&self, uid: u32) {
+        if !self.said_refused.swap(true, Ordering::Relaxed) {
+            exit::say(&format!("A program of another user (user id {uid}) was refused."));
+        }
+    }
+
+    /// Whether a playback found nothing to begin with.
+    pub(super) fn found_nothing(&self) -> bool {
+        self.found_nothing.load(Ordering::Relaxed)
+    }
+
+    /// Whether that will be so for everybody.
+    pub(super) fn begins_nowhere(&self) -> bool {
+        self.begins_nowhere.load(Ordering::Relaxed)
     }
 
     /// Takes a reply; whether it counts is not told. One of another kind, or for another subscription,
@@ -82,11 +114,13 @@ impl Stage {
     }
 
     fn rounds(&self, last: Option<String>, listener: &Listener) {
-        let from = last.map(From::After).or_else(|| self.options.from.as_deref().map(From::read));
+        let from = last
+            .map(StartPoint::After)
+            .or_else(|| self.options.from.as_deref().map(StartPoint::read));
         for round in 1_u64.. {
             let from = from.as_ref().filter(|_| round == 1);
             match self.round(round, from, listener) {
-                Ok(true) if self.options.again => {}
+                Ok(true) if self.options.again && !self.begins_nowhere() => {}
                 Ok(_) => return,
                 Err(why) => return exit::say(&why),
             }
@@ -94,13 +128,23 @@ impl Stage {
     }
 
     /// Plays everything once; false if nobody listens any more.
-    fn round(&self, round: u64, from: Option<&From>, listener: &Listener) -> Result<bool, String> {
+    fn round(
+        &self,
+        round: u64,
+        from: Option<&StartPoint>,
+        listener: &Listener,
+    ) -> Result<bool, String> {
         let mut reader = open(&self.options)?;
         let (mut number, mut begun, mut before) = (0, from.is_none(), None);
         loop {
             let value = match reader.next(|_| false) {
                 Ok(Some(value)) => value,
-                Ok(None) => return Ok(true),
+                Ok(None) => {
+                    if let Some(from) = from.filter(|_| !begun) {
+                        self.is_not_there(from);
+                    }
+                    return Ok(true);
+                }
                 Err(error) => return Err(Source::File(self.options.file.clone()).explain(&error)),
             };
             let Text::Message(line) = value.text else { continue };
@@ -108,14 +152,16 @@ impl Stage {
             let read = captured::read(line);
             let message = read.map_or(line, |read| read.message.as_bytes());
             // A line that was cut short, or is no event: it cannot be said.
-            let Ok(event) = LenientEvent::parse(message) else { continue };
+            let Ok(event) = LenientEvent::parse(message) else {
+                continue;
+            };
             let time =
                 read.map_or_else(|| event.timestamp().map(millis), |read| Some(read.offset_ms));
             if !begun {
                 match from {
-                    Some(From::Number(first)) => begun = number >= *first,
-                    Some(From::Event(id)) => begun = event.event_id() == id,
-                    Some(From::After(id)) if event.event_id() == id => {
+                    Some(StartPoint::Number(first)) => begun = number >= *first,
+                    Some(StartPoint::Event(id)) => begun = event.event_id() == id,
+                    Some(StartPoint::After(id)) if event.event_id() == id => {
                         begun = true;
                         continue;
                     }
@@ -131,6 +177,23 @@ impl Stage {
                 return Ok(false);
             }
         }
+    }
+
+    /// The recording is over, and the place to begin with did not come.
+    fn is_not_there(&self, from: &StartPoint) {
+        let file = Source::File(self.options.file.clone());
+        let (what, then) = match from {
+            StartPoint::Number(number) => (format!("message {number}"), "Choose another --from."),
+            StartPoint::Event(id) => (format!("event {}", Plain(id)), "Choose another --from."),
+            StartPoint::After(id) => (
+                format!("event {}", Plain(id)),
+                "A subscriber wanted to go on after it; let it begin anew.",
+            ),
+        };
+        exit::say(&format!("Nothing is played: {what} is not in {file}. {then}"));
+        self.found_nothing.store(true, Ordering::Relaxed);
+        let is_for_all = !matches!(from, StartPoint::After(_));
+        self.begins_nowhere.fetch_or(is_for_all, Ordering::Relaxed);
     }
 
     /// Pauses as the recording did; a clock that went back makes no pause.
@@ -200,7 +263,7 @@ struct Waiting {
     answered: mpsc::Sender<()>,
 }
 
-/// Whoever hears one playback.
+/// The listeners of one playback.
 struct Listener {
     subscription: Option<String>,
     to: tokio::sync::mpsc::Sender<Played>,
@@ -222,13 +285,13 @@ impl Listener {
 }
 
 /// Where a playback begins.
-enum From {
+enum StartPoint {
     Number(u64),
     Event(String),
     After(String),
 }
 
-impl From {
+impl StartPoint {
     fn read(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Event(text.to_owned()), Self::Number)
     }

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -171,6 +172,28 @@ fn a_producer_is_told_as_it_speaks() {
     });
 }
 
+/// Waits until a process has read a file that it holds open to its end.
+fn has_read(pid: &str, file: &Path) {
+    let file = file.canonicalize().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let length = file.metadata().unwrap().len();
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+        let mut numbers =
+            open.filter(|one| std::fs::read_link(one.path()).is_ok_and(|to| to == file));
+        if let Some(number) = numbers.next() {
+            let info = format!("/proc/{pid}/fdinfo/{}", number.file_name().to_str().unwrap());
+            let info = std::fs::read_to_string(info).unwrap();
+            let at = info.lines().find_map(|line| line.strip_prefix("pos:")).unwrap().trim();
+            if at.parse() == Ok(length) {
+                return;
+            }
+        }
+        assert!(Instant::now() < until, "the file is not read");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_file_that_grows_is_followed_and_a_line_in_two_parts_is_one() {
     run(async {
@@ -189,7 +212,7 @@ fn a_file_that_grows_is_followed_and_a_line_in_two_parts_is_one() {
             let mut more = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
             let (one, two) = second.split_at(second.len() / 2);
             more.write_all(one.as_bytes()).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(500));
+            has_read(&pid, &file);
             more.write_all(two.as_bytes()).unwrap();
             assert!(lines.next().unwrap().contains("line 2: session.completed"));
             assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());

@@ -7,6 +7,7 @@ mod ask;
 mod capture;
 mod guests;
 mod inspect;
+mod large;
 mod page;
 mod replay;
 mod soak;

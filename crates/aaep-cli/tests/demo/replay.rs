@@ -1,10 +1,13 @@
 //! `aaep replay`: what was captured is heard again, on every transport.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use super::skipped::skipped;
 use super::*;
-use aaep_types::captured;
+use aaep_transport::client::EventStream;
+use aaep_types::{Timestamp, captured};
 
 /// A request in a session, as it might be captured.
 const RECORDING: &str = concat!(
@@ -23,6 +26,20 @@ struct Playing {
     more: Vec<String>,
 }
 
+impl Playing {
+    /// Waits for its end: its exit status, and what it said to people.
+    async fn ended(mut self) -> (Option<i32>, String) {
+        let mut err = self.child.stderr.take().unwrap();
+        let mut child = std::mem::replace(&mut self.child, Command::new("true").spawn().unwrap());
+        let waiting = tokio::task::spawn_blocking(move || {
+            let mut said = String::new();
+            err.read_to_string(&mut said).unwrap();
+            (child.wait().unwrap().code(), said)
+        });
+        soon("the end of a playback", waiting).await.unwrap()
+    }
+}
+
 impl Drop for Playing {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -32,7 +49,7 @@ impl Drop for Playing {
 
 fn replay(file: &Path, arguments: &[&str]) -> Playing {
     let mut command = aaep(&["replay", file.to_str().unwrap()]);
-    let mut child = command.args(arguments).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command.args(arguments).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let url = lines.next().unwrap().unwrap().strip_prefix("Playing: ").unwrap().to_owned();
     let more =
@@ -117,7 +134,6 @@ fn over_stdio_a_recorded_request_is_answered_and_the_program_ends() {
             for line in lines.by_ref().map_while(Result::ok) {
                 let value: Value = serde_json::from_str(&line).unwrap();
                 if value["happening"] == "asked" {
-                    use std::io::Write;
                     let answer = json!({ "request": value["request"], "answer": "reject" });
                     writeln!(input, "{answer}").unwrap();
                 }
@@ -226,4 +242,177 @@ fn it_begins_where_it_is_told_loops_with_new_ids_and_says_what_it_cannot_play() 
             assert!(end.code == 2 && !end.err.is_empty(), "{wrong:?}: {}", end.err);
         }
     });
+}
+
+/// A capture of so many events, with this between them.
+fn paced(file: &Path, events: u64, gap: Duration) {
+    let mut out = std::fs::File::create(file).unwrap();
+    for number in 0..events {
+        let at = gap * u32::try_from(number).unwrap();
+        let stamp = Timestamp::from_millis(1_700_000_000_000 + at.as_millis() as i64).unwrap();
+        let event = json!({
+            "@context": "https://aaep-protocol.org/context/v1", "aaep_version": "1.0.0",
+            "type": "aaep:agent.progress.updated", "event_id": format!("evt_{}", number + 1),
+            "session_id": "sess_1", "timestamp": stamp.to_string(),
+            "producer": { "agent_id": "tidy" },
+            "localization_hints": { "primary_language": "en" },
+            "progress": { "percent": number }, "summary_normal": "Going on.",
+        });
+        let line = captured::write(stamp, at.as_micros() as u64, &event.to_string());
+        writeln!(out, "{line}").unwrap();
+    }
+}
+
+/// What comes of a stream, with the moments at which it came.
+async fn arrivals(stream: &mut EventStream) -> Vec<(Instant, Value)> {
+    let mut all = Vec::new();
+    while let Some(frame) = soon("an event", stream.next()).await.unwrap() {
+        all.push((Instant::now(), serde_json::from_str(&frame.data).unwrap()));
+    }
+    all
+}
+
+#[test]
+fn it_keeps_the_recordings_pace_or_the_one_that_is_wanted() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("paced.jsonl");
+        // A pause is never shorter than it should be; that it is not much longer shows in that the
+        // long recordings end at all. What a frame takes on its way may shorten the time between two.
+        let on_the_way = Duration::from_millis(100);
+        for (gap_ms, options, at_least_ms) in [
+            (400, &[][..], 1200),
+            (400_000, &["--speed", "1000"], 1200),
+            (400_000, &["--max-pause", "1"], 3000),
+            (400_000, &["--no-delay"], 0),
+        ] {
+            paced(&file, 4, Duration::from_millis(gap_ms));
+            let playing = replay(&file, options);
+            let mut stream = client(&playing.url, None).events("events", None).await.unwrap();
+            let all = arrivals(&mut stream).await;
+            let ids: Vec<&Value> = all.iter().map(|(_, event)| &event["event_id"]).collect();
+            assert_eq!(ids, ["evt_1", "evt_2", "evt_3", "evt_4"], "{options:?}");
+            let lasted = all[3].0 - all[0].0;
+            let at_least = Duration::from_millis(at_least_ms).saturating_sub(on_the_way);
+            assert!(lasted >= at_least, "{options:?}: {lasted:?}");
+            assert_eq!(playing.ended().await.0, Some(0), "{options:?}");
+        }
+    });
+}
+
+#[test]
+fn stamps_are_of_now_unless_those_of_the_recording_are_wanted() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("stamps.jsonl");
+        paced(&file, 2, Duration::from_secs(1));
+        for (options, kept) in
+            [(&["--no-delay"][..], false), (&["--no-delay", "--keep-stamps"], true)]
+        {
+            let playing = replay(&file, options);
+            let mut stream = client(&playing.url, None).events("events", None).await.unwrap();
+            let stamps: Vec<Value> = arrivals(&mut stream)
+                .await
+                .into_iter()
+                .map(|(_, event)| event["timestamp"].clone())
+                .collect();
+            let recorded = ["2023-11-14T22:13:20.000Z", "2023-11-14T22:13:21.000Z"];
+            assert_eq!(stamps == recorded, kept, "{options:?}: {stamps:?}");
+        }
+    });
+}
+
+#[test]
+fn it_goes_on_after_the_event_that_was_heard_and_says_when_that_is_not_there() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("paced.jsonl");
+        paced(&file, 4, Duration::ZERO);
+        let heard = async |playing: &Playing, last: Option<&str>| -> Vec<Value> {
+            let mut stream = client(&playing.url, None).events("events", last).await.unwrap();
+            arrivals(&mut stream)
+                .await
+                .into_iter()
+                .map(|(_, event)| event["event_id"].clone())
+                .collect()
+        };
+        let playing = replay(&file, &["--no-delay"]);
+        assert_eq!(heard(&playing, Some("evt_2")).await, ["evt_3", "evt_4"]);
+        assert_eq!(playing.ended().await.0, Some(0));
+        // Nothing follows the last one, and that is no fault.
+        let playing = replay(&file, &["--no-delay"]);
+        assert!(heard(&playing, Some("evt_4")).await.is_empty());
+        assert_eq!(playing.ended().await.0, Some(0));
+
+        let playing = replay(&file, &["--no-delay"]);
+        assert!(heard(&playing, Some("evt_nowhere")).await.is_empty());
+        let (code, said) = playing.ended().await;
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("Nothing is played: event evt_nowhere is not in"), "{said}");
+        // One lost listener does not end it for the others where it stays.
+        let playing = replay(&file, &["--no-delay", "--stay"]);
+        assert!(heard(&playing, Some("evt_nowhere")).await.is_empty());
+        assert_eq!(heard(&playing, Some("evt_3")).await, ["evt_4"]);
+
+        for from in ["evt_nowhere", "5"] {
+            for more in [&[][..], &["--stay"], &["--loop"]] {
+                let options = [&["--no-delay", "--from", from], more].concat();
+                let playing = replay(&file, &options);
+                assert!(heard(&playing, None).await.is_empty(), "{options:?}");
+                let (code, said) = playing.ended().await;
+                assert_eq!(code, Some(2), "{options:?}: {said}");
+                assert!(said.contains(&format!("{from} is not in")), "{options:?}: {said}");
+            }
+        }
+    });
+}
+
+// covers: W5
+#[cfg(target_os = "linux")]
+#[test]
+fn programs_of_other_users_hear_nothing_of_a_private_recording() {
+    let own = Command::new("id").arg("-u").output().unwrap();
+    if own.stdout != b"0\n" {
+        skipped("only root can run a program as another user.");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("paced.jsonl");
+    paced(&file, 2, Duration::ZERO);
+    let playing = replay(&file, &["--no-delay", "--stay", "--grpc", "127.0.0.1:0"]);
+    let grpc = playing.more.iter().find_map(|line| line.strip_prefix("gRPC: grpc://")).unwrap();
+    let curl = |user: &str, arguments: &[&str]| {
+        let mut curl = Command::new("setpriv");
+        curl.args(["--reuid", user, "--regid", user, "--clear-groups", "--", "curl", "-sS", "-i"]);
+        curl.args(["--max-time", "20"]).args(arguments);
+        let output = curl.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let events = format!("{}/events", playing.url);
+    let heard = curl("0", &[&events]);
+    assert!(heard.contains("evt_1") && heard.contains("evt_2"), "{heard}");
+    let refused = curl("65534", &[&events]);
+    assert!(refused.starts_with("HTTP/1.1 403") && !refused.contains("evt_"), "{refused}");
+    assert!(refused.contains("for programs of the user who plays it"), "{refused}");
+    let frame = folder.path().join("frame");
+    std::fs::write(&frame, [0; 5]).unwrap();
+    let frame = format!("@{}", frame.display());
+    let listen = format!("http://{grpc}/aaep.v1.AaepService/Listen");
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let call = [
+        "--http2-prior-knowledge",
+        "-H",
+        "content-type: application/grpc",
+        "-H",
+        "te: trailers",
+        "--data-binary",
+        &frame,
+        &listen,
+    ];
+    let refused = curl("65534", &call);
+    assert!(refused.contains("grpc-status: 7") && !refused.contains("evt_"), "{refused}");
+    let heard = curl("0", &call);
+    assert!(heard.contains("evt_2"), "{heard}");
 }

@@ -561,6 +561,23 @@ fn an_agent_is_used_in_a_terminal_without_an_editor() {
     assert_eq!(terminal.quits(), 0);
 }
 
+// covers: I30
+/// The terminal asks for the agent that it started, so its own yes is the person's. It is this very
+/// program that the hub recognises, with these words.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_yes_in_the_terminal_counts_also_where_an_agents_own_does_not() {
+    let hub = Hub::start(Setup::default().set("AAEP_DEVELOPMENT__OWN_REPLIES", "false"));
+    let mut terminal = Terminal::start(hub.home(), &["--timeout", "60"], &[]);
+    terminal.hears("Type what the agent should do");
+    terminal.types("ask");
+    terminal.hears("waits for you");
+    terminal.says_yes();
+    terminal.hears("Tester is done.");
+    assert_eq!(terminal.ran(), "0 once\n");
+    assert_eq!(terminal.quits(), 0);
+}
+
 #[test]
 fn files_are_answered_inside_only_and_written_after_a_yes() {
     let hub = Hub::start(Setup::default());

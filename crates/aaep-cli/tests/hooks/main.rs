@@ -50,6 +50,8 @@ fn call(home: &Path, input: impl AsRef<[u8]>, options: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
     command.arg("hook").args(options).env_clear().env("HOME", home);
     command.env("XDG_RUNTIME_DIR", home.join("run")).env("ANTHROPIC_API_KEY", CANARY);
+    // An agent could set it so that its own answers count.
+    command.env("AAEP_DEVELOPMENT__OWN_REPLIES", "true");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

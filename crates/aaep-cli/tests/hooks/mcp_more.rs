@@ -356,6 +356,11 @@ impl Web {
 
     /// Says something, and waits for the answer: all messages up to it.
     async fn ask(&mut self, message: Value) -> Vec<Value> {
+        self.ask_and_tell(message, |_| {}).await
+    }
+
+    /// The same, and tells of each message when it comes.
+    async fn ask_and_tell(&mut self, message: Value, mut tell: impl FnMut(&Value)) -> Vec<Value> {
         match self.post(&message).await {
             WholeOrStream::Whole(answer) => panic!("{answer:?}"),
             WholeOrStream::Stream(head, mut stream) => {
@@ -364,7 +369,9 @@ impl Web {
                 }
                 let mut all = Vec::new();
                 while let Some(frame) = soon("a message", stream.next()).await.unwrap() {
-                    all.push(serde_json::from_str::<Value>(&frame.data).unwrap());
+                    let message = serde_json::from_str::<Value>(&frame.data).unwrap();
+                    tell(&message);
+                    all.push(message);
                 }
                 all
             }
@@ -407,13 +414,14 @@ fn clients_come_over_http_with_sessions_of_their_own_or_without() {
         };
         // Two clients without sessions use the same id and the same token at once.
         let (mut one, mut two) = (Web::at(&door.url), Web::at(&door.url));
+        // The second one is answered once its client has heard that it waits.
+        let is_waiting = tokio::sync::Notify::new();
         let answering = async {
             for _ in 0..3 {
                 let asked = ear.event("awaiting.confirmation").await;
                 let no = asked["action"] == "Use second of asker.";
-                // Long enough for somebody to hear that it waits.
                 if no {
-                    tokio::time::sleep(std::time::Duration::from_secs(11)).await;
+                    soon("word that it waits", is_waiting.notified()).await;
                 }
                 ear.decide(&asked, if no { "reject" } else { "accept" }).await;
             }
@@ -421,7 +429,7 @@ fn clients_come_over_http_with_sessions_of_their_own_or_without() {
         let (third, first, second, ()) = tokio::join!(
             web.ask(call(json!("x"), "third")),
             one.ask(call(json!(9), "first")),
-            two.ask(call(json!(9), "second")),
+            two.ask_and_tell(call(json!(9), "second"), |_| is_waiting.notify_one()),
             answering
         );
         let last = |all: &[Value]| all.last().unwrap().clone();

@@ -253,6 +253,7 @@ fn keys_of_the_environment_and_of_arguments_are_found_nowhere() {
     });
 }
 
+// covers: I30
 #[test]
 fn a_hub_is_started_where_none_runs_without_the_agents_environment() {
     run(async {
@@ -265,6 +266,7 @@ fn a_hub_is_started_where_none_runs_without_the_agents_environment() {
         let _ends = Started(process);
         assert_eq!((told.code, told.out.as_str()), (0, ""), "{}", told.err);
         assert!(!environment.contains(CANARY), "{environment}");
+        assert!(!environment.contains("AAEP_DEVELOPMENT"), "{environment}");
         // The next call finds the same one.
         let told = ended(call(home.path(), bash(home.path(), "pwd"), &[])).await;
         assert_eq!((told.code, started(home.path()).0), (0, process));

@@ -80,6 +80,30 @@ fn whoever_reads_figures_hears_nothing() {
     });
 }
 
+// covers: S4, S9
+#[test]
+fn an_administrator_shuts_somebody_out_from_anywhere_and_lets_them_in_again() {
+    run(async {
+        let hub = Hub::start(Setup::durable());
+        let person = hub.person();
+        let name = person.name("phone");
+        let status =
+            async |device: &str| person.client(device).get("status").await.unwrap().status.as_u16();
+        assert_eq!(status("phone").await, 200);
+        assert!(admin(&hub, &["deny", &name]).contains("is shut out"));
+        assert_eq!((status("phone").await, status("reader").await), (401, 200));
+        assert!(admin(&hub, &["allow", &name]).contains("is let in again"));
+        assert_eq!(status("phone").await, 200);
+        let (good, why) = admin_as(&hub, "admin", &["allow", &name]);
+        assert!(!good && why.contains("is not denied"), "{why}");
+        assert!(!admin_as(&hub, "auditor", &["deny", &name]).0);
+        assert_eq!(status("phone").await, 200);
+        let expected =
+            ["admin denied", "configuration shut_out", "admin allowed", "configuration let_in"];
+        assert_eq!(acts(&hub), expected.map(|act| format!("{act} {name}")));
+    });
+}
+
 // covers: S5
 #[test]
 fn an_agent_id_is_released_and_handed_over_also_across_a_restart() {

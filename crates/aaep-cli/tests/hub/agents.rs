@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use crate::support::*;
 
 /// A refusal is an object of four or five texts; gives its rule.
-fn refusal(answer: &Answer, status: u16, error: &str) -> String {
+fn refusal(answer: &FullResponse, status: u16, error: &str) -> String {
     assert_eq!(answer.status.as_u16(), status, "{answer:?}");
     assert_eq!(answer.headers["content-type"], "application/json");
     let told = body(answer);
@@ -475,6 +475,6 @@ fn the_api_describes_itself_and_every_path_in_it_is_there() {
     });
 }
 
-fn body_or_null(answer: &Answer) -> Value {
+fn body_or_null(answer: &FullResponse) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or(Value::Null)
 }

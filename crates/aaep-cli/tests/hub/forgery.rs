@@ -147,7 +147,7 @@ fn an_end_that_was_cut_off_is_named_before_the_next_start_and_for_good_after_it(
         assert!(code == 0 && said.contains("Start 2, at ") && said.contains(missing), "{said}");
         let (_, json) = house.aaep(&["audit", "verify", "--json"]);
         assert!(json.contains(r#""old_copies":[{"start":2,"at":"#), "{json}");
-        // Whoever takes that away as well is noticed.
+        // Taking that away as well is noticed.
         for edit in ["UPDATE starts SET trust = 'trusted'", "DELETE FROM starts WHERE start = 2"] {
             house.edit().execute_batch(edit).unwrap();
             let (code, said) = house.verified();

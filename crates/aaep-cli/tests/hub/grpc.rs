@@ -180,3 +180,51 @@ fn a_hub_that_stops_ends_every_call() {
         assert!(hub.ended().success());
     });
 }
+
+// covers: I30, W11
+#[cfg(target_os = "linux")]
+#[test]
+fn a_yes_of_the_asking_process_over_grpc_counts_only_where_that_is_allowed() {
+    run(async {
+        // The second is the control: the same replies count where a hub is told that they may.
+        for (own_replies, becomes) in [("false", "pending"), ("true", "accepted")] {
+            let setup = Setup::default().set("AAEP_GRPC", "127.0.0.1:0");
+            let hub = Hub::start(setup.set("AAEP_DEVELOPMENT__OWN_REPLIES", own_replies));
+            let person = hub.person();
+            let agent = person.agent();
+            let session = agent.open().await;
+            let token = person.token("reader");
+
+            let asked = agent.ask(&session).await;
+            let mut calls = calls(&hub, &token).await;
+            let accepted = json_of(&calls.open(request(everything())).await.unwrap());
+            let id = text(&accepted, "subscription_id").to_owned();
+            let mut heard = calls.listen(Some(&id), None).await.unwrap();
+            let question = loop {
+                let event = json_of(&soon("an event", heard.next()).await.unwrap().unwrap());
+                if event["type"] == "aaep:agent.awaiting.confirmation" {
+                    break event;
+                }
+            };
+            let yes = decision(text(&question, "reply_token"), &id, "accept");
+            assert!(calls.reply(yes).await.unwrap().is_empty());
+            assert_eq!(agent.look(&asked, 0).await["status"], becomes, "Reply");
+
+            let asked = agent.ask_for(&session, &deletion("new.txt")).await;
+            let mut ear = Ear::grpc(&hub, &token, true).await;
+            let question = loop {
+                let question = ear.event("awaiting.confirmation").await;
+                if question["action"] == "Delete new.txt" {
+                    break question;
+                }
+            };
+            ear.decide(&question, "accept").await;
+            // Messages of a link are taken one after the other: the reply was judged before this.
+            let terms = json!({ "type": "subscription.renegotiate",
+                "subscription_id": ear.subscription, "capabilities": { "languages": ["en"] } });
+            ear.send(&terms.to_string()).await;
+            ear.message("subscription.accepted").await;
+            assert_eq!(agent.look(&asked, 0).await["status"], becomes, "Subscribe");
+        }
+    });
+}

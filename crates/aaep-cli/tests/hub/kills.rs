@@ -121,13 +121,13 @@ fn setup() -> Setup {
 }
 
 /// The body of an answer that is what it should be; `None` if the hub is gone, or about to go.
-fn accepted(answer: Result<Answer, impl Sized>, status: u16) -> Option<Value> {
+fn accepted(answer: Result<FullResponse, impl Sized>, status: u16) -> Option<Value> {
     let answer = answer.ok().filter(|answer| answer.status.as_u16() != 503)?;
     assert_eq!(answer.status.as_u16(), status, "{answer:?}");
     Some(body(&answer))
 }
 
-async fn post(client: &HttpClient, path: &str, key: &str, sent: &Value) -> Option<Answer> {
+async fn post(client: &HttpClient, path: &str, key: &str, sent: &Value) -> Option<FullResponse> {
     let mut headers = http::HeaderMap::new();
     headers.insert("content-type", http::HeaderValue::from_static("application/json"));
     headers.insert("idempotency-key", http::HeaderValue::from_str(key).unwrap());

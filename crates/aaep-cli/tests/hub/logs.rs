@@ -113,6 +113,28 @@ fn figure(metrics: &str, name: &str) -> Option<u64> {
 }
 
 #[test]
+fn an_event_that_was_refused_is_not_counted() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let person = hub.person();
+        let agent = person.agent();
+        let session = agent.open().await;
+        agent.progress(&session, 10).await;
+        let counted = async || {
+            let answer = hub.outside(None).get("metrics").await.unwrap();
+            figure(std::str::from_utf8(&answer.body).unwrap(), "aaep_events_total").unwrap()
+        };
+        let before = counted().await;
+        assert!(before > 0);
+        let unknown = json!({ "tool_call_id": "call_never", "tool": "files.read",
+            "status": "success", "summary_normal": "Read." });
+        let refused = agent.try_emit(&session, "tool.completed", unknown).await;
+        assert_eq!(refused.status, 409, "{refused:?}");
+        assert_eq!(counted().await, before);
+    });
+}
+
+#[test]
 fn figures_tell_of_memory_journal_disk_and_certificate() {
     run(async {
         let hub = Hub::start(Setup::durable());

@@ -39,6 +39,7 @@ mod signed;
 #[path = "../../../../testing/skipped.rs"]
 mod skipped;
 mod speaking;
+mod stdio;
 mod storms;
 mod support;
 mod tenants;

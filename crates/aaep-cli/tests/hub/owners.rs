@@ -15,7 +15,13 @@ async fn opened(hub: &Hub) -> (HttpClient, Value) {
     (bare, body(&answer))
 }
 
-async fn with(client: &HttpClient, method: Method, path: &str, secret: &str, sent: &str) -> Answer {
+async fn with(
+    client: &HttpClient,
+    method: Method,
+    path: &str,
+    secret: &str,
+    sent: &str,
+) -> FullResponse {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("aaep-session-secret", HeaderValue::from_str(secret).unwrap());

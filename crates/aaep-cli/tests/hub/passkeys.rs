@@ -66,6 +66,7 @@ fn a_signature_that_was_tampered_with_in_the_journal_is_found_without_the_hub() 
 
         let (code, said) = verified(&house);
         assert_eq!((code, &said["whole"], &said["signed"]), (0, &true.into(), &2.into()), "{said}");
+        assert_eq!(said["signed_with_unknown_key"], 0, "{said}");
         let genuine = kept(&house);
         assert_eq!(verified(&house).0, 0, "linking it anew alone changes nothing");
 
@@ -79,10 +80,13 @@ fn a_signature_that_was_tampered_with_in_the_journal_is_found_without_the_hub() 
         };
         let swapped = |at: usize, _: &[u8]| genuine[1 - at].clone();
         let no_signature = |_: usize, _: &[u8]| b"{}".to_vec();
-        let forgeries: [(Forgery, &str); 3] = [
+        let forger = Authenticator::new(&hub, String::new());
+        let other_key = |_: usize, assertion: &[u8]| forger.forge(assertion);
+        let forgeries: [(Forgery, &str); 4] = [
             (&other_bit, "The signature is not of this passkey."),
             (&swapped, "The answer is for another question."),
             (&no_signature, "What is kept of it is no signature."),
+            (&other_key, "Its key was not registered then."),
         ];
         for (forged, why) in forgeries {
             forge(&house, forged);
@@ -97,6 +101,56 @@ fn a_signature_that_was_tampered_with_in_the_journal_is_found_without_the_hub() 
             forge(&house, |at, _| genuine[at].clone());
             assert_eq!(verified(&house).0, 0);
         }
+        // A hub that did not name the keys yet: whose they were is not known, and that is said.
+        rewrite(&house, |number, _, bytes| {
+            let (_, mut record, _) = Record::decode(bytes).unwrap();
+            if let Record::Administered { to, .. } = &mut record {
+                *to = "".into();
+                *bytes = record.encode(number);
+            }
+        });
+        let (code, said) = verified(&house);
+        assert_eq!((code, &said["signed_with_unknown_key"]), (0, &2.into()), "{said}");
+        let (code, said) = house.aaep(&["audit", "verify"]);
+        assert!(
+            code == 0 && said.contains("For 2 of these, whose key it was is not known"),
+            "{said}"
+        );
+    });
+}
+
+// covers: I34, S6
+#[test]
+fn nobody_whose_yes_does_not_count_has_a_passkey() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let person = hub.person();
+        let ear = person.reader().await;
+        let mut asked = everything();
+        let extensions = asked["supported_extensions"].as_array_mut().unwrap();
+        extensions.push("urn:aaep-rs:presence:v1".into());
+        let mut phone = Ear::web_socket_for(&hub, &person.token("phone"), asked).await;
+        for shown in [person.token("agent"), token("auditor"), String::new()] {
+            let key = Authenticator::new(&hub, shown.clone());
+            let (status, said) = key.register(&hub, &ear.subscription, "Sly key");
+            assert_eq!((status, &said["error"]), (403, &"forbidden".into()), "{shown} {said}");
+            for path in ["", "/options", "/remove", "/challenge", "/assertion"] {
+                let path = format!("presence/passkeys{path}");
+                assert_eq!(key.post(&hub, &path, &json!({})).0, 403, "{shown} {path}");
+            }
+            let shown = Some(&*shown).filter(|shown| !shown.is_empty());
+            let listed = client(&hub.base(), shown).get("presence/passkeys").await.unwrap();
+            assert_eq!(listed.status, 403, "{shown:?}");
+        }
+        // Nothing of that was told: the first thing that is heard is the person's own.
+        let mut key = Authenticator::new(&hub, person.token("reader"));
+        assert_eq!(key.register(&hub, &ear.subscription, "Blue key").0, 201);
+        assert_eq!(phone.message("presence:state").await["state"], "passkey_added");
+        let told = phone.heard.iter().filter(|heard| heard.contains("presence:state")).count();
+        assert_eq!(told, 1, "{:?}", phone.heard);
+        let listed = person.client("reader").get("presence/passkeys").await.unwrap();
+        assert_eq!(body(&listed)["passkeys"].as_array().unwrap().len(), 1);
+        assert_eq!(key.sign(&hub, "").0, 204);
     });
 }
 
@@ -134,10 +188,14 @@ fn a_passkey_that_comes_or_goes_is_told_to_everybody_who_listens_and_is_in_the_a
         hub.signal("TERM");
         hub.ended();
         let (code, said) = house.aaep(&["audit", "export", "--kind", "administered"]);
-        let acts: Vec<(String, String)> = said
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap())
-            .map(|line| (text(&line, "act").to_owned(), text(&line, "what").to_owned()))
+        let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let lines: Vec<Value> = lines.collect();
+        assert!(lines.iter().all(|line| text(line, "to").starts_with("key ")), "{said}");
+        assert_eq!(lines[0]["to"], lines[1]["to"]);
+        assert_ne!(lines[0]["to"], lines[2]["to"], "each has a key of its own");
+        let acts: Vec<(String, String)> = lines
+            .iter()
+            .map(|line| (text(line, "act").to_owned(), text(line, "what").to_owned()))
             .collect();
         let user = |person: &Person| person.name("user");
         let expected = [

@@ -1,4 +1,4 @@
-//! Signed manifests: a hub that signs, listeners that remember, and whoever passes for a hub.
+//! Signed manifests: a hub that signs, listeners that remember, and impostors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -107,7 +107,7 @@ fn a_hub_that_signs_is_verified_inline_and_by_address() {
         let (home, key) = (home.path(), home.path().join("key.pem"));
         let fingerprint = keygen(home, &key);
         let hub = Hub::start(sign_with(&key));
-        // Whoever wants only signed manifests is served, with the manifest in the answer.
+        // A listener that wants only signed manifests is served, with the manifest in the answer.
         let wanted = json!({ "accept_signed_manifests_only": true });
         let answer = hub.anonymous().post("subscriptions", request(wanted)).await.unwrap();
         assert_eq!(answer.status, 201, "{answer:?}");
@@ -170,7 +170,7 @@ fn a_listener_remembers_the_first_key_and_refuses_another_one() {
     hub.logs_after(before, &["were read again"]);
     let why = Listener::start(home, &hub.base(), &[]).refused();
     assert!(why.contains("has signed its manifest before"), "{why}");
-    // What whoever runs the hub has confirmed is forgotten, and the hub met anew.
+    // After the administrator confirmed the new key, the old one is forgotten and the hub met anew.
     std::fs::write(&config, written).unwrap();
     let before = hub.log().len();
     hub.signal("HUP");
@@ -304,7 +304,7 @@ fn a_hub_whose_key_cannot_be_used_does_not_start_and_says_why() {
     assert!(code == 2 && said.contains("key.pem"), "{said}");
 }
 
-/// Somebody in a hub's place who signs nothing: knows no handshake, and streams to whoever comes.
+/// Somebody in a hub's place who signs nothing: knows no handshake, and streams to everybody.
 /// Gives the first line of what was asked of it.
 fn takes_the_place_of(address: std::net::SocketAddr) -> Receiver<String> {
     let (send, asked) = channel();

@@ -62,6 +62,7 @@ fn thousands_who_send_a_byte_a_second_hold_up_nobody() {
                 *sent += 1;
             }
             serves(&person).await;
+            // The pace of these clients, and no wait: their deadline runs meanwhile.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         stays_small(&hub);

@@ -23,7 +23,7 @@ fn crowded(setup: Setup, bound: &str) -> Arc<Hub> {
 }
 
 /// That somebody is refused, and told which bound it was.
-pub fn refused(answer: &Answer, bound: &str) {
+pub fn refused(answer: &FullResponse, bound: &str) {
     assert_eq!(answer.status, 429, "{answer:?}");
     let value = body(answer);
     let said = value["text"].as_str().or(value["reason_message"].as_str()).unwrap();
@@ -325,7 +325,7 @@ fn an_agent_that_does_not_listen_keeps_from_no_other_what_people_say() {
                 assert_eq!(heard.last().unwrap()["text"], number.to_string());
             }
         }
-        // If nobody takes it, whoever says it is told.
+        // If nobody takes it, the sender is told.
         look().await;
         for number in 0..3 {
             let said = json!({ "kind": "user_input", "text": "Hello?" }).to_string();

@@ -177,3 +177,69 @@ fn what_comes_after_the_end_of_a_session_brings_nothing_back() {
     listener.types("what");
     listener.sees("No agent is at work.");
 }
+
+/// A question is heard once over gRPC, also after its hub was killed and started again, and the answer
+/// counts. `tls` is what the hub's configuration says of it, and `more` what the listener is told.
+fn a_question_survives_over_grpc(tls: &str, more: &[&str], reader: impl Fn(&Person) -> HttpClient) {
+    let durable = |listen: &str, grpc: &str| {
+        Setup::default().arguments(&["--listen", listen, "--grpc", grpc]).toml(tls)
+    };
+    let hub = Hub::start(durable("127.0.0.1:0", "127.0.0.1:0"));
+    let person = hub.person();
+    let (url, listen) = (hub.grpc(), hub.address().to_string());
+    let grpc = url.rsplit('/').next().unwrap().to_owned();
+    let home = hub.home().to_str().unwrap().to_owned();
+    let around = [("AAEP_TOKEN".into(), person.token("reader")), ("HOME".into(), home)];
+    let arguments = [&[url.as_str(), "--json"], more].concat();
+    let mut listener = Piped::start(&arguments, &around);
+    listener.sees("\"happening\":\"connected\"");
+    let agent = Agent::new(reader(&person), &person.name("agent"));
+    let request = run_and_give(async { agent.ask(&agent.open().await).await });
+    let asked = listener.sees("\"happening\":\"asked\"");
+    let asked: Value = serde_json::from_str(asked.lines().last().unwrap()).unwrap();
+    assert_eq!(asked["action"], "Delete old.txt", "{asked}");
+    hub.kill();
+    listener.sees("\"happening\":\"lost\"");
+    let hub = Hub::start_in(durable(&listen, &grpc), hub.shared_directory());
+    listener.sees("\"again\":true");
+    let yes = json!({ "request": asked["request"], "answer": "accept", "certain": true });
+    listener.types(&yes.to_string());
+    listener.sees("\"outcome\":\"accepted\"");
+    let person = person.at(&hub);
+    let agent = Agent::new(reader(&person), &person.name("agent"));
+    run(async { assert_eq!(agent.outcome(&request).await, "accepted") });
+    listener.types("quit");
+    let (code, out, err) = listener.ended();
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out.matches("\"happening\":\"asked\"").count(), 1, "{out}");
+}
+
+// covers: W7, W11, I32, C28
+#[test]
+fn over_grpc_an_open_question_is_heard_once_after_the_hub_came_back() {
+    a_question_survives_over_grpc("", &[], |person| person.client("agent"));
+}
+
+// covers: W5, W7, W11, I32
+#[test]
+fn over_grpc_with_tls_and_a_token_it_is_the_same() {
+    let files = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (certificate, key) = (files.path().join("hub.pem"), files.path().join("hub.key"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&key, private).unwrap();
+    let tls = format!("[tls]\ncertificate = {certificate:?}\nkey = {key:?}\n");
+    let roots = made.cert.pem().into_bytes();
+    let agents = |person: &Person| {
+        let token = aaep_transport::client::Token::parse(&person.token("agent")).unwrap();
+        let options = aaep_transport::client::Options {
+            token: Some(token),
+            extra_roots_pem: Some(roots.clone()),
+            ..Default::default()
+        };
+        HttpClient::new(&person.hub.base(), options).unwrap()
+    };
+    a_question_survives_over_grpc(&tls, &["--ca", certificate.to_str().unwrap()], agents);
+}

@@ -11,7 +11,7 @@ use crate::{Piped, around};
 
 const PIN: &str = "cafe au lait";
 
-/// Sets the PIN of whoever runs this hub.
+/// Sets the PIN of this hub's user.
 fn set_pin(hub: &Hub) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_aaep"))
         .args(["presence", "set"])

@@ -8,7 +8,7 @@ use aaep_types::{EventKind, LenientEvent, Limits, Message, Problem, Severity, ru
 
 use super::memory::{Digest, Memory, short};
 use super::report::Report;
-use super::requests::Answer;
+use super::requests::ValidReply;
 use super::said::{self, Observed};
 use super::secrets;
 use super::session::Session;
@@ -230,13 +230,13 @@ impl Checker {
     fn aside(&mut self, line: u64, bytes: &[u8], found: &mut Vec<Finding>) {
         let mut report = Report { line, event_id: None, session_id: None, found };
         let answer = match Message::parse(bytes) {
-            Ok(Message::ConfirmationReply(reply)) => Answer {
+            Ok(Message::ConfirmationReply(reply)) => ValidReply {
                 token: reply.reply_token,
                 decision: Some(reply.decision),
                 modified: reply.modified_action.is_some(),
                 time: reply.timestamp.0,
             },
-            Ok(Message::ClarificationReply(reply)) => Answer {
+            Ok(Message::ClarificationReply(reply)) => ValidReply {
                 token: reply.reply_token,
                 decision: None,
                 modified: false,
@@ -250,7 +250,7 @@ impl Checker {
         self.answer(answer, report);
     }
 
-    fn answer(&mut self, answer: Answer, mut report: Report<'_>) {
+    fn answer(&mut self, answer: ValidReply, mut report: Report<'_>) {
         let mut sessions = self.sessions.iter_mut();
         let known = sessions.find(|(_, session)| session.requests.knows(&answer.token));
         if let Some((id, session)) = known {

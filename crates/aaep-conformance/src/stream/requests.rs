@@ -18,7 +18,7 @@ use super::memory::Digest;
 use super::report::Report;
 use super::said::{Ask, RequestKind};
 
-pub(super) use answer::Answer;
+pub(super) use answer::ValidReply;
 pub(super) use resolve::Change;
 
 /// Requests of one session that are followed at a time; further ones are not judged.

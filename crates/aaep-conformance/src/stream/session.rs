@@ -7,7 +7,7 @@ use super::memory::Digest;
 use super::order::{Order, Stand, Step};
 use super::outputs::Outputs;
 use super::report::Report;
-use super::requests::{Answer, Change, Requests, Sight};
+use super::requests::{Change, Requests, Sight, ValidReply};
 use super::said::{self, Observed};
 use super::states::{AWAITING_INPUT, CALLING_TOOL, HANDING_OFF, States, WRITING_OUTPUT};
 use super::tools::Tools;
@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// A reply to one of this session's requests.
-    pub(super) fn answer(&mut self, answer: Answer, report: &mut Report<'_>) {
+    pub(super) fn answer(&mut self, answer: ValidReply, report: &mut Report<'_>) {
         self.requests.answer(answer, self.order.clock(), report);
     }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// Messages that one ear keeps; a target that says more is heard no further.
 const MAX_HEARD: usize = 20_000;
 
-struct Said {
+struct ReceivedMessage {
     text: String,
     value: Value,
     at: Instant,
@@ -23,13 +23,13 @@ struct Said {
 }
 
 #[derive(Default)]
-struct Heard {
-    messages: Mutex<Vec<Said>>,
+struct MessageLog {
+    messages: Mutex<Vec<ReceivedMessage>>,
     more: Notify,
     over: AtomicBool,
 }
 
-impl Heard {
+impl MessageLog {
     /// Keeps a message; false if no more are kept.
     fn keep(&self, text: String, frame: Option<String>) -> bool {
         let value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -37,7 +37,7 @@ impl Heard {
         if messages.len() >= MAX_HEARD {
             return false;
         }
-        messages.push(Said { text, value, at: Instant::now(), frame });
+        messages.push(ReceivedMessage { text, value, at: Instant::now(), frame });
         drop(messages);
         self.more.notify_waiters();
         true
@@ -50,7 +50,7 @@ impl Heard {
 }
 
 pub(super) struct Ear {
-    heard: Arc<Heard>,
+    heard: Arc<MessageLog>,
     task: JoinHandle<()>,
 }
 
@@ -62,7 +62,7 @@ impl Drop for Ear {
 
 impl Ear {
     pub(super) fn of_stream(mut stream: EventStream) -> Self {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(MessageLog::default());
         let keep = Arc::clone(&heard);
         let task = tokio::spawn(async move {
             while let Ok(Some(frame)) = stream.next().await {
@@ -76,7 +76,7 @@ impl Ear {
     }
 
     pub(super) fn of_link(mut receiver: Receiver) -> Self {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(MessageLog::default());
         let keep = Arc::clone(&heard);
         let task = tokio::spawn(async move {
             while let Ok(Some(text)) = receiver.receive().await {

@@ -13,15 +13,15 @@
 //! Answers are compared by status, headers and body; how long they took is not judged.
 //!
 //! ```
-//! use aaep_conformance::suite::reference::{Fault, Producer};
-//! use aaep_conformance::suite::{Outcome, Target, producer};
+//! use aaep_conformance::suite::reference::{ProducerFault, Producer};
+//! use aaep_conformance::suite::{CheckOutcome, Target, producer};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let wrong = Producer::start(Some(Fault::RunsBeforeTheAnswer)).await?;
+//! let wrong = Producer::start(Some(ProducerFault::RunsBeforeTheAnswer)).await?;
 //! let report = producer::run(&Target::new(wrong.base(), 2)).await;
 //! let blocking = report.check("blocking").ok_or("it was checked")?;
-//! assert!(matches!(blocking.outcome, Outcome::Failed(_)));
+//! assert!(matches!(blocking.outcome, CheckOutcome::Failed(_)));
 //! assert_eq!(report.granted(), Some(1));
 //! # Ok(())
 //! # }
@@ -41,5 +41,5 @@ mod target;
 mod wire;
 
 pub use catalog::{CATALOG, Check, Force, SUBSCRIBER};
-pub use report::{Outcome, Report, Result, Side};
+pub use report::{CheckOutcome, CheckResult, Report, Side};
 pub use target::{Script, Start, Target, Texts};

@@ -7,7 +7,7 @@ mod terms;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use aaep_transport::client::Answer;
+use aaep_transport::client::FullResponse;
 use aaep_types::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -74,7 +74,7 @@ struct Run<'a> {
     stranger: Option<Line>,
     report: &'a mut Report,
     /// What replies were answered with, by what they were; nothing where there are no answers.
-    answers: Vec<(&'static str, Option<Answer>)>,
+    answers: Vec<(&'static str, Option<FullResponse>)>,
 }
 
 /// A question that waits.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 
-pub use fault::Fault;
+pub use fault::ProducerFault;
 pub use listening::Subscriber;
 pub use subscriber_fault::SubscriberFault;
 use world::World;
@@ -38,7 +38,7 @@ pub struct Producer {
 
 impl Producer {
     /// Starts one on a free port of 127.0.0.1, with this fault or without any.
-    pub async fn start(fault: Option<Fault>) -> io::Result<Self> {
+    pub async fn start(fault: Option<ProducerFault>) -> io::Result<Self> {
         // Small buffers, so that a listener that reads nothing is noticed early.
         let socket = TcpSocket::new_v4()?;
         socket.set_send_buffer_size(8192)?;

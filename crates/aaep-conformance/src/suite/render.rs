@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::catalog::Force;
-use super::report::{Outcome, Report, Result, Side, level_name};
+use super::report::{CheckOutcome, CheckResult, Report, Side, level_name};
 
 impl Report {
     /// Plain lines: what failed first, then what was not exercised, then what passed, then the claim.
@@ -70,11 +70,11 @@ impl Report {
             let _ = write!(xml, "  <testcase classname=\"level{level}\" name=\"{id}\"");
             let said = escape(&details(result).join(" "));
             let _ = match result.outcome {
-                Outcome::Passed => writeln!(xml, "/>"),
-                Outcome::Failed(_) => {
+                CheckOutcome::Passed => writeln!(xml, "/>"),
+                CheckOutcome::Failed(_) => {
                     writeln!(xml, "><failure message=\"{said}\"/></testcase>")
                 }
-                Outcome::NotExercised(_) => {
+                CheckOutcome::NotExercised(_) => {
                     writeln!(xml, "><skipped message=\"{said}\"/></testcase>")
                 }
             };
@@ -114,7 +114,7 @@ impl Report {
              <h2>Claim</h2>\n<p>{claim}</p>\n<h2>Checks</h2>\n\
              <p>{passed} passed, {failed} failed, {skipped} not exercised.</p>\n\
              <table>\n<caption>Every check and what became of it</caption>\n<thead><tr>\
-             <th scope=\"col\">Check</th><th scope=\"col\">Level</th><th scope=\"col\">Outcome</th>\
+             <th scope=\"col\">Check</th><th scope=\"col\">Level</th><th scope=\"col\">CheckOutcome</th>\
              <th scope=\"col\">What holds</th><th scope=\"col\">Rules</th><th scope=\"col\">Found</th>\
              </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</main>\n</body>\n</html>\n",
             whom = self.whom(),
@@ -143,27 +143,27 @@ impl Report {
     }
 }
 
-fn rank(result: &Result) -> usize {
+fn rank(result: &CheckResult) -> usize {
     match result.outcome {
-        Outcome::Passed => 0,
-        Outcome::Failed(_) => 1,
-        Outcome::NotExercised(_) => 2,
+        CheckOutcome::Passed => 0,
+        CheckOutcome::Failed(_) => 1,
+        CheckOutcome::NotExercised(_) => 2,
     }
 }
 
-fn word(result: &Result) -> &'static str {
+fn word(result: &CheckResult) -> &'static str {
     ["passed", "failed", "not exercised"][rank(result)]
 }
 
-fn details(result: &Result) -> Vec<&str> {
+fn details(result: &CheckResult) -> Vec<&str> {
     match &result.outcome {
-        Outcome::Passed => Vec::new(),
-        Outcome::Failed(found) => found.iter().map(String::as_str).collect(),
-        Outcome::NotExercised(why) => vec![why],
+        CheckOutcome::Passed => Vec::new(),
+        CheckOutcome::Failed(found) => found.iter().map(String::as_str).collect(),
+        CheckOutcome::NotExercised(why) => vec![why],
     }
 }
 
-fn as_json(result: &Result) -> Value {
+fn as_json(result: &CheckResult) -> Value {
     let check = result.check;
     json!({
         "id": check.id, "level": check.level, "must": check.force == Force::Must,

@@ -33,7 +33,7 @@ impl Side {
 
 /// What became of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CheckOutcome {
     /// It got what it needs, and found nothing wrong.
     Passed,
     /// It found these things wrong.
@@ -44,11 +44,11 @@ pub enum Outcome {
 
 /// A check and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Result {
+pub struct CheckResult {
     /// What was checked.
     pub check: Check,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
 }
 
 /// Everything that one run found.
@@ -71,7 +71,7 @@ pub struct Report {
     /// Why the run ended before its end, if it did.
     pub cut_short: Option<String>,
     /// Each check of the level and of those below it.
-    pub results: Vec<Result>,
+    pub results: Vec<CheckResult>,
 }
 
 /// Things that one check may say; the rest is counted.
@@ -80,9 +80,9 @@ const MAX_FINDINGS: usize = 10;
 impl Report {
     pub(super) fn new(side: Side, target: &str, level: u8, began: String) -> Self {
         let wanted = side.catalog().iter().filter(|check| check.level <= level);
-        let fresh = |check: &Check| Result {
+        let fresh = |check: &Check| CheckResult {
             check: *check,
-            outcome: Outcome::NotExercised("The run did not come to it.".into()),
+            outcome: CheckOutcome::NotExercised("The run did not come to it.".into()),
         };
         let results = wanted.map(fresh).collect();
         Self {
@@ -103,18 +103,18 @@ impl Report {
     pub(super) fn under(&mut self, profile: &Profile) {
         self.profile = Some(format!("{} {} ({})", profile.name, profile.version, profile.uri));
         self.profile_level = profile.level;
-        let outcome = Outcome::NotExercised("The run did not come to it.".into());
-        self.results.push(Result { check: catalog::PROFILE, outcome });
+        let outcome = CheckOutcome::NotExercised("The run did not come to it.".into());
+        self.results.push(CheckResult { check: catalog::PROFILE, outcome });
     }
 
     /// The check of this name, if the run is about it.
-    pub fn check(&self, id: &str) -> Option<&Result> {
+    pub fn check(&self, id: &str) -> Option<&CheckResult> {
         self.results.iter().find(|result| result.check.id == id)
     }
 
     /// The checks that failed.
-    pub fn failed(&self) -> impl Iterator<Item = &Result> {
-        self.results.iter().filter(|result| matches!(result.outcome, Outcome::Failed(_)))
+    pub fn failed(&self) -> impl Iterator<Item = &CheckResult> {
+        self.results.iter().filter(|result| matches!(result.outcome, CheckOutcome::Failed(_)))
     }
 
     /// The highest level of which, and below which, every MUST was exercised and passed.
@@ -128,7 +128,7 @@ impl Report {
                 .results
                 .iter()
                 .filter(|result| result.check.level == level && result.check.force == Force::Must);
-            musts.all(|result| result.outcome == Outcome::Passed)
+            musts.all(|result| result.outcome == CheckOutcome::Passed)
         };
         (1..=self.level).take_while(|level| holds(*level)).last()
     }
@@ -137,7 +137,7 @@ impl Report {
     pub fn keeps_profile(&self) -> bool {
         let kept = self.check(catalog::PROFILE.id);
         kept.is_none_or(|result| {
-            result.outcome == Outcome::Passed && self.granted() >= Some(self.profile_level)
+            result.outcome == CheckOutcome::Passed && self.granted() >= Some(self.profile_level)
         })
     }
 
@@ -167,21 +167,21 @@ impl Report {
     /// It got what it needs; unless it failed before, it passed.
     pub(super) fn pass(&mut self, id: &str) {
         self.change(id, |outcome| {
-            if matches!(outcome, Outcome::NotExercised(_)) {
-                *outcome = Outcome::Passed;
+            if matches!(outcome, CheckOutcome::NotExercised(_)) {
+                *outcome = CheckOutcome::Passed;
             }
         });
     }
 
     pub(super) fn fail(&mut self, id: &str, what: impl Into<String>) {
         self.change(id, |outcome| match outcome {
-            Outcome::Failed(found) => {
+            CheckOutcome::Failed(found) => {
                 let what = what.into();
                 if found.len() < MAX_FINDINGS && !found.contains(&what) {
                     found.push(what);
                 }
             }
-            other => *other = Outcome::Failed(vec![what.into()]),
+            other => *other = CheckOutcome::Failed(vec![what.into()]),
         });
     }
 
@@ -192,13 +192,13 @@ impl Report {
 
     pub(super) fn skip(&mut self, id: &str, why: impl Into<String>) {
         self.change(id, |outcome| {
-            if let Outcome::NotExercised(said) = outcome {
+            if let CheckOutcome::NotExercised(said) = outcome {
                 *said = why.into();
             }
         });
     }
 
-    fn change(&mut self, id: &str, change: impl FnOnce(&mut Outcome)) {
+    fn change(&mut self, id: &str, change: impl FnOnce(&mut CheckOutcome)) {
         let found = self.results.iter_mut().find(|result| result.check.id == id);
         if let Some(result) = found {
             change(&mut result.outcome);

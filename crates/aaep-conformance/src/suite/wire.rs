@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use aaep_transport::client::{Answer, HttpClient, Options, Token};
+use aaep_transport::client::{FullResponse, HttpClient, Options, Token};
 use aaep_transport::link::{Link, Sender};
 use aaep_transport::{link, ws};
 use serde_json::{Value, json};
@@ -330,11 +330,11 @@ impl Line {
     }
 
     /// Says something; over HTTP there is an answer to it.
-    pub(super) async fn say(&self, message: &Value) -> Result<Option<Answer>, String> {
+    pub(super) async fn say(&self, message: &Value) -> Result<Option<FullResponse>, String> {
         self.say_text(message.to_string()).await
     }
 
-    pub(super) async fn say_text(&self, text: String) -> Result<Option<Answer>, String> {
+    pub(super) async fn say_text(&self, text: String) -> Result<Option<FullResponse>, String> {
         match &self.mouth {
             Mouth::Http { client, replies } => {
                 client.post(replies, text).await.map(Some).map_err(|error| error.to_string())

@@ -92,7 +92,7 @@ impl Bench {
         bench
     }
 
-    fn handle(&mut self, input: Input<'_>) -> Answer {
+    fn handle(&mut self, input: Input<'_>) -> Handled {
         // Time passes, so that leases are renewed and everything is due at a time of its own.
         self.now.boot = Boot(self.now.boot.0 + 10);
         let wall = START_MILLIS + self.now.boot.0 as i64 / 1000;
@@ -127,7 +127,7 @@ impl Bench {
             payload: "",
         };
         match self.handle(Input::Open(open)) {
-            Answer::Session(session) => session,
+            Handled::Session(session) => session,
             other => unreachable!("{other:?}"),
         }
     }

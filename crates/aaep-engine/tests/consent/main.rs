@@ -84,7 +84,7 @@ fn a_reversible_action_may_run_on_silence_if_that_was_announced() {
     let mut world = World::new();
     let session = world.open();
     let more = r#","timeout_seconds":60,"default_decision":"accept","risk_level":"low","irreversible":false"#;
-    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+    let Handled::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
         panic!()
     };
     world.pass(60);
@@ -125,7 +125,9 @@ fn asking_the_same_twice_returns_the_request_that_waits() {
     let request = world.ask(session, PAY);
     let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
     let again = world.try_ask(session, PAY, more).unwrap();
-    assert!(matches!(again, Answer::Waiting { request: same, again: true, .. } if same == request));
+    assert!(
+        matches!(again, Handled::Waiting { request: same, again: true, .. } if same == request)
+    );
     assert_eq!(
         world.kinds().iter().filter(|kind| **kind == EventKind::AwaitingConfirmation).count(),
         1
@@ -143,12 +145,12 @@ fn the_same_action_is_the_same_however_it_is_written() {
     for same in [r#"{"to":"Ann","euros":1}"#, r#"{ "euros" : 10e-1, "to" : "\u0041nn" }"#] {
         let again = world.try_ask(session, same, more).unwrap();
         assert!(
-            matches!(again, Answer::Waiting { request: same, again: true, .. } if same == request)
+            matches!(again, Handled::Waiting { request: same, again: true, .. } if same == request)
         );
     }
     for other in [r#"{"to":"Ann","euros":"1"}"#, r#"{"to":"Anna","euros":1}"#] {
         let anew = world.try_ask(session, other, more).unwrap();
-        assert!(matches!(anew, Answer::Waiting { again: false, .. }), "{other}");
+        assert!(matches!(anew, Handled::Waiting { again: false, .. }), "{other}");
     }
     // A question is the same with another timeout, also after a restart.
     let of = |choice: &str| {
@@ -334,7 +336,7 @@ fn a_drain_takes_nothing_new_and_loses_no_answer() {
     let refused = world.try_ask(session, "{}", more).unwrap_err();
     assert_eq!(refused.blame, Blame::Unavailable);
     // The same question as before is still the one that waits.
-    assert!(matches!(world.try_ask(session, PAY, more), Ok(Answer::Waiting { again: true, .. })));
+    assert!(matches!(world.try_ask(session, PAY, more), Ok(Handled::Waiting { again: true, .. })));
     world.reply(request, "accept");
     assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
     world.restart(ClockTrust::Trusted);

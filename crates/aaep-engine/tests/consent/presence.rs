@@ -18,7 +18,7 @@ fn ask(world: &mut World, needs: Presence, default: &str) -> RequestId {
     let described_by = DescribedBy::Agent;
     let ask = Ask { agent: &agent, session, question: &question, described_by };
     match world.handle(Input::Ask(ask)).unwrap() {
-        Answer::Waiting { request, .. } => request,
+        Handled::Waiting { request, .. } => request,
         other => panic!("{other:?}"),
     }
 }

@@ -137,7 +137,7 @@ fn soon_after_the_machine_booted_a_short_wait_still_ends() {
     let mut world = World::new();
     let session = world.open();
     let more = r#","timeout_seconds":60,"default_decision":"reject","irreversible":true"#;
-    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+    let Handled::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
         panic!()
     };
     world.pass(10);

@@ -107,7 +107,7 @@ fn a_yes_by_silence_expires_too_and_the_state_stays_while_something_else_goes_on
     let mut world = World::new();
     let session = world.open();
     let more = r#","timeout_seconds":60,"default_decision":"accept","risk_level":"low","irreversible":false"#;
-    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+    let Handled::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
         panic!()
     };
     world.pass(60);
@@ -158,7 +158,7 @@ fn what_waits_or_was_refused_is_not_announced_as_running() {
     world.handle(Input::Withdraw { agent: &agent, request }).unwrap();
     refused(&mut world, Some(PAY));
     let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"medium","reversibility":"reversible""#;
-    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+    let Handled::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
         panic!()
     };
     world.reply(request, "accept");
@@ -202,7 +202,7 @@ fn the_call_that_follows_a_yes_says_its_arguments_and_speaks_the_language_of_the
         let session = world.open();
         let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"medium","irreversible":true,"localization_hints":{"primary_language":"yo-NG"}"#;
         let arguments = r#"{"to":"Ann","euros":[1,2]}"#;
-        let Answer::Waiting { request, .. } = world.try_ask(session, arguments, more).unwrap()
+        let Handled::Waiting { request, .. } = world.try_ask(session, arguments, more).unwrap()
         else {
             panic!()
         };
@@ -381,7 +381,7 @@ fn the_confirmed_call_is_as_risky_as_its_request_also_after_a_restart() {
             let session = world.open();
             let more = format!(r#","timeout_seconds":300,"default_decision":"reject"{said}"#);
             let asked = world.try_ask(session, PAY, &more).unwrap();
-            let Answer::Waiting { request, .. } = asked else { panic!() };
+            let Handled::Waiting { request, .. } = asked else { panic!() };
             if restarts {
                 world.restart(ClockTrust::Trusted);
             }

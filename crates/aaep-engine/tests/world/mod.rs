@@ -54,7 +54,7 @@ impl World {
         self.handle(joined).expect("there is room");
     }
 
-    pub fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+    pub fn handle(&mut self, input: Input<'_>) -> Result<Handled, Refusal> {
         let answer = self.engine.handle(input, self.now);
         self.drain();
         answer
@@ -116,7 +116,7 @@ impl World {
             payload: "",
         };
         match self.handle(Input::Open(open)).unwrap() {
-            Answer::Session(session) => session,
+            Handled::Session(session) => session,
             other => panic!("{other:?}"),
         }
     }
@@ -126,7 +126,7 @@ impl World {
         session: SessionId,
         kind: EventKind,
         payload: &str,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let agent = self.agent.clone();
         let (type_name, arguments) = (kind.as_str(), None);
         let event = &AgentEvent::read(type_name, payload);
@@ -139,7 +139,7 @@ impl World {
         session: SessionId,
         tool: &str,
         arguments: Option<&str>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let agent = self.agent.clone();
         let payload = format!(r#"{{"tool":"{tool}","summary_normal":"Running {tool}."}}"#);
         let arguments = arguments.map(|text| Canonical::of(text).unwrap());
@@ -156,7 +156,7 @@ impl World {
         session: SessionId,
         arguments: &str,
         more: &str,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let agent = self.agent.clone();
         let payload = format!(
             r#"{{"action":"Transfer money: {}","consequence":"It leaves at once.","summary_normal":"Transfer?"{more}}}"#,
@@ -179,7 +179,7 @@ impl World {
     pub fn ask(&mut self, session: SessionId, arguments: &str) -> RequestId {
         let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true"#;
         match self.try_ask(session, arguments, more).unwrap() {
-            Answer::Waiting { request, .. } => request,
+            Handled::Waiting { request, .. } => request,
             other => panic!("{other:?}"),
         }
     }
@@ -197,7 +197,7 @@ impl World {
             described_by: DescribedBy::Agent,
         }));
         match asked.unwrap() {
-            Answer::Waiting { request, .. } => request,
+            Handled::Waiting { request, .. } => request,
             other => panic!("{other:?}"),
         }
     }
@@ -278,7 +278,7 @@ impl World {
         &mut self,
         request: RequestId,
         arguments: Option<&str>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Handled, Refusal> {
         let agent = self.agent.clone();
         let arguments = arguments.map(|text| Canonical::of(text).unwrap());
         let arguments = arguments.as_ref();

@@ -126,7 +126,7 @@ fn ask_all(mut keep: impl FnMut(Entry)) {
                 lease_seconds: 80_000,
                 payload: "",
             };
-            let Answer::Session(opened) = handle(Input::Open(open)) else { panic!("a session") };
+            let Handled::Session(opened) = handle(Input::Open(open)) else { panic!("a session") };
             session = Some(opened);
         }
         let payload = format!(

@@ -19,13 +19,13 @@ pub fn request(method: &str, path: &str, token: &str, body: &str) -> Vec<u8> {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct WireResponse {
     pub status: u16,
     pub body: String,
 }
 
 /// Takes one whole answer out of what has come, if it is there.
-pub fn take_answer(buffer: &mut Vec<u8>) -> Option<Answer> {
+pub fn take_answer(buffer: &mut Vec<u8>) -> Option<WireResponse> {
     let head = memmem::find(buffer, b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&buffer[..head]).expect("a head in ASCII");
     let status = text.get(9..12).and_then(|digits| digits.parse().ok()).expect("a status");
@@ -36,7 +36,7 @@ pub fn take_answer(buffer: &mut Vec<u8>) -> Option<Answer> {
     }
     let body = String::from_utf8_lossy(&buffer[head..head + length]).into_owned();
     buffer.drain(..head + length);
-    Some(Answer { status, body })
+    Some(WireResponse { status, body })
 }
 
 /// Connects, without a delay for small messages.
@@ -47,7 +47,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Sends a request and waits for its answer.
-pub fn call(stream: &mut TcpStream, request: &[u8]) -> Answer {
+pub fn call(stream: &mut TcpStream, request: &[u8]) -> WireResponse {
     stream.write_all(request).expect("the connection lives");
     let (mut buffer, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

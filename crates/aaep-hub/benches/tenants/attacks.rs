@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::server::{HOSTILE_AGENT, HOSTILE_READER};
-use crate::wire::{Answer, member, request, take_answer};
+use crate::wire::{WireResponse, member, request, take_answer};
 
 pub struct Attack {
     pub name: &'static str,
@@ -146,7 +146,7 @@ impl Attacker {
     }
 
     /// Sends a request and takes its answer; `None` if the hub hung up.
-    fn call(&mut self, request: &[u8]) -> Option<Answer> {
+    fn call(&mut self, request: &[u8]) -> Option<WireResponse> {
         let answer = self.try_call(request);
         if answer.is_none() {
             (self.stream, self.incoming) = (None, Vec::new());
@@ -155,7 +155,7 @@ impl Attacker {
         answer
     }
 
-    fn try_call(&mut self, request: &[u8]) -> Option<Answer> {
+    fn try_call(&mut self, request: &[u8]) -> Option<WireResponse> {
         self.connect()?.write_all(request).ok()?;
         let mut chunk = [0; 4096];
         loop {
@@ -178,7 +178,7 @@ impl Attacker {
         self.stream.as_mut()
     }
 
-    fn post(&mut self, path: &str, token: &str, body: &str) -> Option<Answer> {
+    fn post(&mut self, path: &str, token: &str, body: &str) -> Option<WireResponse> {
         self.call(&request("POST", &format!("/aaep/v1/{path}"), token, body))
     }
 

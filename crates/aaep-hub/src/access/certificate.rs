@@ -72,14 +72,14 @@ pub(crate) fn fingerprint(text: &str) -> Option<Fingerprint> {
 
 /// What a principal is known by.
 #[derive(Debug)]
-enum Known {
+enum CertificateId {
     Hash(Fingerprint),
     Name(San),
 }
 
 /// What was read of a certificate that is vouched for.
 #[derive(Clone, Debug)]
-struct Read {
+struct VerifiedClient {
     principal: Option<Principal>,
     /// When its time is over, in milliseconds of the wall clock.
     expires: i64,
@@ -89,8 +89,8 @@ struct Read {
 #[derive(Debug)]
 pub(crate) struct Clients {
     verifier: Arc<dyn ClientCertVerifier>,
-    known: Vec<(Known, Principal)>,
-    verified: Mutex<BTreeMap<Fingerprint, Read>>,
+    known: Vec<(CertificateId, Principal)>,
+    verified: Mutex<BTreeMap<Fingerprint, VerifiedClient>>,
 }
 
 impl Clients {
@@ -99,8 +99,10 @@ impl Clients {
         let Some(ca) = &config.tls.client_ca else { return Ok(None) };
         let verifier = verifier(ca, config.tls.client_crl.as_deref())?;
         let known = config.principals.iter().filter_map(|entry| {
-            let hash = entry.certificate_sha256.as_deref().and_then(fingerprint).map(Known::Hash);
-            let name = entry.certificate_name.as_deref().and_then(San::parse).map(Known::Name);
+            let hash =
+                entry.certificate_sha256.as_deref().and_then(fingerprint).map(CertificateId::Hash);
+            let name =
+                entry.certificate_name.as_deref().and_then(San::parse).map(CertificateId::Name);
             let principal = Principal::new(entry.name.as_str(), entry.role, entry.user.as_str());
             Some((hash.or(name)?, principal))
         });
@@ -140,8 +142,8 @@ impl Clients {
         Some((read.principal?, read.expires))
     }
 
-    /// The one principal that a certificate stands for. Whoever could be two is neither.
-    fn read(&self, own: &CertificateDer<'_>, hash: Fingerprint) -> Option<Read> {
+    /// The one principal that a certificate stands for. One that fits two stands for neither.
+    fn read(&self, own: &CertificateDer<'_>, hash: Fingerprint) -> Option<VerifiedClient> {
         let (_, parsed) = x509_parser::parse_x509_certificate(own).ok()?;
         let names = parsed.subject_alternative_name().ok()?;
         let names = names.map_or(&[][..], |names| &names.value.general_names);
@@ -155,18 +157,18 @@ impl Clients {
                 _ => false,
             })
         };
-        let fits = |known: &Known| match known {
-            Known::Hash(known) => *known == hash,
-            Known::Name(name) => has(name),
+        let fits = |known: &CertificateId| match known {
+            CertificateId::Hash(known) => *known == hash,
+            CertificateId::Name(name) => has(name),
         };
         let mut fitting = self.known.iter().filter(|(known, _)| fits(known)).map(|(_, who)| who);
         let first = fitting.next();
         let principal = first.filter(|first| fitting.all(|other| other == *first)).cloned();
         let expires = parsed.validity().not_after.timestamp().saturating_mul(1000);
-        Some(Read { principal, expires })
+        Some(VerifiedClient { principal, expires })
     }
 
-    fn verified(&self) -> std::sync::MutexGuard<'_, BTreeMap<Fingerprint, Read>> {
+    fn verified(&self) -> std::sync::MutexGuard<'_, BTreeMap<Fingerprint, VerifiedClient>> {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

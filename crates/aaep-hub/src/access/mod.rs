@@ -215,7 +215,7 @@ enum Proof {
 pub enum Denied {
     /// No token, and not from this machine.
     NoToken,
-    /// A token that nobody has.
+    /// An unknown token.
     UnknownToken,
     /// A process of another user.
     OtherUser,
@@ -232,7 +232,7 @@ impl Denied {
         }
     }
 
-    /// For the log alone: whoever is denied is not told.
+    /// For the log alone: the client is not told.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::NoToken => "no token, and not from this machine",
@@ -332,8 +332,8 @@ impl Access {
         }
     }
 
-    /// The same for somebody who has shown certificates as well. Whoever shows a token is judged by that
-    /// alone; a peer that shows certificates is who they say, or nobody.
+    /// The same for somebody who has shown certificates as well. A client that shows a token is judged
+    /// by that alone; a peer that shows certificates is who they say, or nobody.
     pub fn who_with(
         &self,
         bearer: Option<&str>,
@@ -355,6 +355,11 @@ impl Access {
         let tokens = self.tokens.iter().map(|(_, principal)| principal);
         let clients = self.clients.iter().flat_map(Clients::principals);
         tokens.chain(clients).find(|principal| &*principal.name == name).cloned()
+    }
+
+    /// Whether the principal of this name is not let in, whatever it shows.
+    pub(crate) fn denies(&self, name: &str) -> bool {
+        self.denied.contains(name)
     }
 
     /// Whether somebody is not let in, whatever they show.

@@ -223,18 +223,26 @@ impl AgentDoor {
         };
         let (body, turn) = self.hub.read_apart(&self.known.principal, room, read).await?;
         let agent = self.agent();
-        let done = self.hub.call(move |core| -> Result<A, ApiError> {
+        if let CallPath::Requests(session) = place {
+            self.note_askers(session, &origin).await?;
+        }
+        let opens = matches!(place, CallPath::Sessions);
+        let openers = origin.clone();
+        let done = self.hub.call(move |core| -> Result<(A, Option<SessionId>), ApiError> {
             let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
             match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(&agent, key, body)) {
                 KeyUse::Same(kept) => {
-                    return A::again(kept.status, &kept.answer).ok_or_else(unreadable);
+                    let again = A::again(kept.status, &kept.answer).ok_or_else(unreadable)?;
+                    return Ok((again, None));
                 }
                 KeyUse::Other => return Err(key_reused()),
                 KeyUse::Full(refusal) => return Err(refusal.into()),
                 KeyUse::New => {}
             }
             let (session, answer) = act(core, &agent, body.said?)?;
-            core.note_processes(session, &origin);
+            if opens {
+                core.note_openers(session, &openers);
+            }
             if let Some((key, body)) = key {
                 let (status, text) = answer.kept();
                 let kept = KeptAnswer { body, status, answer: text };
@@ -247,11 +255,31 @@ impl AgentDoor {
                     core.keep_call(&agent, key, session, kept);
                 }
             }
-            Ok(answer)
+            Ok((answer, opens.then_some(session)))
         });
         let done = done.await?;
         drop(turn);
-        done
+        let (answer, opened) = done?;
+        if let Some(session) = opened {
+            self.hub.keep_processes(session, true, origin.lines().to_vec()).await;
+        }
+        Ok(answer)
+    }
+
+    // enforces: I30
+    /// Notes who asks before anything is asked: whoever ends the hub right after it is known all the
+    /// same when it starts again.
+    async fn note_askers(&self, session: SessionId, origin: &Origin) -> Result<(), ApiError> {
+        if origin.lines().is_empty() {
+            return Ok(());
+        }
+        let (agent, origin) = (self.agent(), origin.clone());
+        let noted = self.hub.look(move |core| core.note_askers(&agent, session, &origin)).await?;
+        let new = noted?;
+        if !new.is_empty() {
+            self.hub.keep_processes(session, false, new).await;
+        }
+        Ok(())
     }
 
     /// The key, and the path that it is for.
@@ -574,8 +602,8 @@ impl From<Stopped> for ApiError {
     }
 }
 
-impl From<crate::redaction::Refused> for ApiError {
-    fn from(refused: crate::redaction::Refused) -> Self {
+impl From<crate::redaction::SecretFound> for ApiError {
+    fn from(refused: crate::redaction::SecretFound) -> Self {
         Self::malformed(refused.text()).under(rule::T14)
     }
 }

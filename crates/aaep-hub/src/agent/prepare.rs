@@ -368,7 +368,7 @@ pub(super) fn question(
 }
 
 // enforces: I34
-/// How present whoever says yes has to be: as the rule says, or the policy for this risk, or what is
+/// The presence that a yes requires: as the rule says, or the policy for this risk, or what is
 /// usual.
 fn needed(
     hub: &Hub,
@@ -378,7 +378,7 @@ fn needed(
     (risk, irreversible): (RiskLevel, bool),
 ) -> Presence {
     let said = ruled.or_else(|| in_force.and_then(|policy| policy.presence_for(risk)));
-    // Looked at in any case: whoever changed a PIN is announced.
+    // Looked at in any case: a changed PIN is announced.
     let has_any = hub.has_presence(user);
     said.unwrap_or_else(|| presence::usual(risk, irreversible, has_any))
 }

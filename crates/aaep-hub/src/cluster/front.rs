@@ -1,4 +1,4 @@
-//! The door of a node: whoever comes is passed on to the hub that owns the shard, here or on another
+//! The door of a node: every connection is passed on to the hub that owns the shard, here or on another
 //! node, byte for byte. TLS and credentials are between the caller and that hub.
 
 use std::collections::BTreeMap;
@@ -201,6 +201,7 @@ mod tests {
     use super::*;
 
     /// An address of this machine that is not the loopback one, if it has any. Nothing is sent.
+    #[allow(clippy::disallowed_types)] // tests have sockets
     fn own_address() -> Option<IpAddr> {
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
         socket.connect("192.0.2.1:9").ok()?;

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
-use super::store::{Held, Store, on_thread};
+use super::store::{AnyLeases, Store, on_thread};
 use super::{RENEW, SHARD};
 use crate::Fault;
 use crate::access::fill;
@@ -64,7 +64,7 @@ pub(super) fn is_off(lease: &Lease) -> bool {
 
 type Taken = Result<Lease, LeaseRefused>;
 
-pub(super) async fn take(mut leases: Held, holder: &str) -> Result<(Held, Taken), Fault> {
+pub(super) async fn take(mut leases: AnyLeases, holder: &str) -> Result<(AnyLeases, Taken), Fault> {
     let holder = holder.to_owned();
     on_thread(move || {
         let taken = leases.take(SHARD, &holder);
@@ -74,7 +74,7 @@ pub(super) async fn take(mut leases: Held, holder: &str) -> Result<(Held, Taken)
 }
 
 /// Who has the lease, without taking it.
-pub(super) async fn look(mut leases: Held) -> Result<(Held, Taken), Fault> {
+pub(super) async fn look(mut leases: AnyLeases) -> Result<(AnyLeases, Taken), Fault> {
     on_thread(move || {
         let found = match leases.holder(SHARD) {
             Ok(Some(by)) => Err(LeaseRefused::Held { by }),
@@ -86,7 +86,7 @@ pub(super) async fn look(mut leases: Held) -> Result<(Held, Taken), Fault> {
     .await
 }
 
-pub(super) async fn give_back(mut leases: Held, lease: Lease) -> Result<Held, Fault> {
+pub(super) async fn give_back(mut leases: AnyLeases, lease: Lease) -> Result<AnyLeases, Fault> {
     on_thread(move || {
         let _ = leases.give_back(&lease);
         leases
@@ -99,11 +99,11 @@ pub(super) async fn give_back(mut leases: Held, lease: Lease) -> Result<Held, Fa
 pub(super) struct Renewal {
     stop: oneshot::Sender<()>,
     lost: oneshot::Receiver<()>,
-    task: JoinHandle<(Held, Option<Lease>)>,
+    task: JoinHandle<(AnyLeases, Option<Lease>)>,
 }
 
 impl Renewal {
-    pub(super) fn start(store: &Store, leases: Held, lease: Lease, holder: String) -> Self {
+    pub(super) fn start(store: &Store, leases: AnyLeases, lease: Lease, holder: String) -> Self {
         let store = store.clone();
         let (stop, stopped) = oneshot::channel();
         let (loses, lost) = oneshot::channel();
@@ -122,7 +122,7 @@ impl Renewal {
     }
 
     /// Ends it. What is left of the lease is to be given back.
-    pub(super) async fn end(self) -> (Held, Option<Lease>) {
+    pub(super) async fn end(self) -> (AnyLeases, Option<Lease>) {
         drop(self.stop);
         match self.task.await {
             Ok(end) => end,
@@ -134,11 +134,11 @@ impl Renewal {
 /// While the store is away nobody can take the lease, and it is asked for again.
 async fn renew(
     store: Store,
-    mut leases: Held,
+    mut leases: AnyLeases,
     mut lease: Lease,
     holder: String,
     mut stopped: oneshot::Receiver<()>,
-) -> (Held, Option<Lease>) {
+) -> (AnyLeases, Option<Lease>) {
     loop {
         tokio::select! {
             _ = &mut stopped => return (leases, Some(lease)),

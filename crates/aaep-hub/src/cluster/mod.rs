@@ -25,7 +25,7 @@ use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::{Fault, Running, files};
 use front::Front;
 use lease::{Renewal, SameName};
-use store::{Held, Store, on_thread};
+use store::{AnyLeases, Store, on_thread};
 use takeover::Watch;
 
 /// The one shard of this version: everybody's.
@@ -249,11 +249,11 @@ impl Node {
     /// lease is to be given back.
     async fn own<S: FnMut(String)>(
         &self,
-        leases: Held,
+        leases: AnyLeases,
         lease: Lease,
         stop: &mut (impl Future<Output = ()> + Unpin),
         operator: &mut Operator<S>,
-    ) -> (Over, Held, Option<Lease>) {
+    ) -> (Over, AnyLeases, Option<Lease>) {
         // The lease is kept while the log is read.
         let renewal = Renewal::start(&self.store, leases, lease, self.holder.clone());
         let running = tokio::select! {

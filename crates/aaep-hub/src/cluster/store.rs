@@ -17,13 +17,13 @@ pub(super) enum Store {
 }
 
 #[derive(Debug)]
-pub(super) enum Places {
+pub(super) enum AnyStorage {
     Postgres(Box<PostgresStorage>),
     JetStream(JetStreamStorage),
 }
 
 #[derive(Debug)]
-pub(super) enum Held {
+pub(super) enum AnyLeases {
     Postgres(Box<PostgresLeases>),
     JetStream(JetStreamLeases),
 }
@@ -49,17 +49,17 @@ impl Store {
         }
     }
 
-    pub(super) fn places(&self, shard: &str) -> Places {
+    pub(super) fn places(&self, shard: &str) -> AnyStorage {
         match self {
-            Self::Postgres(store) => Places::Postgres(Box::new(store.storage(shard))),
-            Self::JetStream(store) => Places::JetStream(store.storage(shard)),
+            Self::Postgres(store) => AnyStorage::Postgres(Box::new(store.storage(shard))),
+            Self::JetStream(store) => AnyStorage::JetStream(store.storage(shard)),
         }
     }
 
-    pub(super) fn leases(&self) -> Held {
+    pub(super) fn leases(&self) -> AnyLeases {
         match self {
-            Self::Postgres(store) => Held::Postgres(Box::new(store.leases())),
-            Self::JetStream(store) => Held::JetStream(store.leases()),
+            Self::Postgres(store) => AnyLeases::Postgres(Box::new(store.leases())),
+            Self::JetStream(store) => AnyLeases::JetStream(store.leases()),
         }
     }
 
@@ -71,7 +71,7 @@ impl Store {
     }
 }
 
-impl Places {
+impl AnyStorage {
     /// How many entries were missing on one replica and read from another.
     pub(super) fn mended(&self) -> u64 {
         match self {
@@ -81,7 +81,7 @@ impl Places {
     }
 }
 
-impl LogStorage for Places {
+impl LogStorage for AnyStorage {
     fn put(&mut self, place: u64, bytes: &[u8]) -> Put {
         match self {
             Self::Postgres(places) => places.put(place, bytes),
@@ -104,7 +104,7 @@ impl LogStorage for Places {
     }
 }
 
-impl Leases for Held {
+impl Leases for AnyLeases {
     fn take(&mut self, shard: &str, node: &str) -> Result<Lease, LeaseRefused> {
         match self {
             Self::Postgres(leases) => leases.take(shard, node),

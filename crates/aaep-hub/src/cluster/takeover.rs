@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use super::SHARD;
 use super::lease::wall_micros;
-use super::store::{Places, Store, on_thread};
+use super::store::{AnyStorage, Store, on_thread};
 use crate::start::{self, DataDirectory, HEADS_NAME};
 use crate::{Fault, files};
 
@@ -31,7 +31,7 @@ const SURE: u32 = 3;
 
 // enforces: I33
 /// Refuses a log that was begun with another key, before anything is owned.
-pub(super) fn can_read(mut places: Places, key: &ChainKey) -> Result<(), Fault> {
+pub(super) fn can_read(mut places: AnyStorage, key: &ChainKey) -> Result<(), Fault> {
     let system = |what: String| Fault::System { what };
     let first = places.get(1, 1).map_err(|why| system(why.to_string()))?;
     match first.first().map(|bytes| decode(key, &ChainHead::empty(SHARD), bytes)) {
@@ -47,7 +47,7 @@ pub(super) fn take_over(
     name: &str,
     place: &Path,
     head: SharedHead,
-) -> Result<(Sqlite, ShardKeeper<Places>, HeadCheck), Fault> {
+) -> Result<(Sqlite, ShardKeeper<AnyStorage>, HeadCheck), Fault> {
     // The log is what counts: the copy is made anew each time.
     if place.exists() {
         fs::remove_dir_all(place).map_err(|error| files::cannot_write(place, &error))?;
@@ -108,7 +108,7 @@ fn look(head: &SharedHead) -> Option<Noted> {
 /// Notes how far the log is while another node owns it.
 #[derive(Debug)]
 pub(super) struct Watch {
-    log: Option<ShardLog<Places>>,
+    log: Option<ShardLog<AnyStorage>>,
     path: PathBuf,
     looked: Option<Instant>,
     /// How often in a row the log looked like an old copy.
@@ -147,7 +147,7 @@ impl Watch {
 }
 
 /// Whether the log is an old copy; `None` if the store does not say.
-fn note(log: &mut ShardLog<Places>, head: &SharedHead) -> Option<bool> {
+fn note(log: &mut ShardLog<AnyStorage>, head: &SharedHead) -> Option<bool> {
     let noted = look(head);
     let (check, now) = log.observe(noted).ok()?;
     match (check, now) {

@@ -76,8 +76,8 @@ pub fn load(flags: &Flags, surroundings: &Surroundings) -> Result<Loaded, Fault>
     Ok(Loaded { config, file, warnings })
 }
 
-/// How whoever reads the log wants it, where a configuration cannot be read as a whole: what is wrong
-/// with it has to reach them too.
+/// The format of the log, from a configuration that cannot be read as a whole: what is wrong with it
+/// has to reach the log's readers, too.
 pub fn log_format(flags: &Flags, surroundings: &Surroundings) -> Option<LogFormat> {
     let named = |text: &str| match text {
         "json" => Some(LogFormat::Json),

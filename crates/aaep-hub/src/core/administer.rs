@@ -1,4 +1,4 @@
-//! What whoever runs the hub does to it while it works. Every act is in the audit.
+//! Administration of a running hub. Every act is in the audit.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Core {
     }
 
     // enforces: S5
-    /// Frees an `agent_id`: whoever speaks under it next has it.
+    /// Frees an `agent_id`: the next agent that speaks under it has it.
     pub(crate) fn release_id(&mut self, by: &Principal, id: &str) -> Result<(), Refusal> {
         self.producers.may_change(id)?;
         self.handle(Input::Administer { by: &by.name, act: "released", what: id, to: "" })?;
@@ -67,6 +67,18 @@ impl Core {
         Ok(())
     }
 
+    /// Notes what an administrator does, before it is done.
+    pub(crate) fn note_act(
+        &mut self,
+        by: &Principal,
+        act: &str,
+        what: &str,
+    ) -> Result<(), Refusal> {
+        self.handle(Input::Administer { by: &by.name, act, what, to: "" })?;
+        tracing::info!(by = &*by.name, act, what, "an administrator did something");
+        Ok(())
+    }
+
     /// Notes who had a person's records erased; whose they were is nowhere.
     pub(crate) fn note_erasure(&mut self, by: &Principal, note: &str) {
         let what = if note.is_empty() { "records of a person" } else { note };
@@ -76,12 +88,30 @@ impl Core {
         }
     }
 
-    /// Notes a change of somebody's passkeys, which has happened.
-    pub(crate) fn note_passkey(&mut self, by: &Principal, word: PresenceWord) {
-        let (act, what) = (word.to_string(), &by.user);
-        let noted = self.handle(Input::Administer { by: &by.name, act: &act, what, to: "" });
+    // enforces: I34
+    /// Notes a change of somebody's passkeys, which has happened, with the SHA-256 of the key: an audit
+    /// can tell from that which keys could sign when.
+    pub(crate) fn note_passkey(
+        &mut self,
+        by: &Principal,
+        user: &str,
+        word: PresenceWord,
+        key: &str,
+    ) {
+        let (act, to) = (word.to_string(), format!("key {key}"));
+        let noted = self.handle(Input::Administer { by: &by.name, act: &act, what: user, to: &to });
         if let Err(refusal) = noted {
             tracing::warn!(act, %refusal, "a change of passkeys is not in the audit");
+        }
+    }
+
+    // enforces: I34
+    /// Notes what happened to somebody's PIN, and who did it: nobody knows by whom the file was changed.
+    pub(crate) fn note_pin(&mut self, by: Option<&Principal>, act: &str, user: &str) {
+        let by = by.map_or(CONFIGURATION, |by| &*by.name);
+        let noted = self.handle(Input::Administer { by, act, what: user, to: "" });
+        if let Err(refusal) = noted {
+            tracing::warn!(act, %refusal, "what happened to a PIN is not in the audit");
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{
-    AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
-    SessionSnapshot, Status, View,
+    AgentEvent, Ask, Asker, Blame, EventNumber, Handled, Input, Open, Principal, Refusal,
+    RequestId, SessionSnapshot, Status, View,
 };
 use aaep_transport::process::{Lineage, Origin};
 use aaep_types::agent_api::{AgentInput, agent_id_of};
@@ -14,9 +14,11 @@ use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
 
 use super::mailboxes::Mailboxes;
+use super::processes::{Kinship, Processes};
 use super::producers::somebody_elses;
 use super::{Core, Grant};
 use crate::access::{AuthenticatedPeer, BUILT_IN_NAMES, account_of, has_secret};
+use crate::presence::Arrival;
 use crate::redaction::Piece;
 
 /// What came for an agent.
@@ -43,22 +45,9 @@ pub(super) struct Agents {
     ending: BTreeSet<SessionId>,
     /// Sessions that their users stopped, with their agents, the newest last.
     stopped: VecDeque<(SessionId, Principal)>,
-    /// The processes that opened each session, or asked in it.
-    processes: BTreeMap<SessionId, Vec<Arc<Lineage>>>,
+    /// The processes of each session's agents.
+    processes: BTreeMap<SessionId, Processes>,
 }
-
-/// Whether a process is one of an agent's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kinship {
-    None,
-    /// It cannot be told from an orphan of the agent's.
-    Suspected,
-    Certain,
-}
-
-/// Processes of one session that are remembered: an agent that asks from ever new ones is forgotten in
-/// the order in which it came.
-const PROCESSES: usize = 16;
 
 /// Sessions of which agents can still learn that their users stopped them.
 const STOPPED_SESSIONS: usize = 4096;
@@ -71,7 +60,7 @@ impl Core {
     ) -> Result<SessionId, Refusal> {
         let id = self.bind_producer(agent, open.producer)?;
         match self.handle(Input::Open(open))? {
-            Answer::Session(session) => {
+            Handled::Session(session) => {
                 self.agents.sessions.insert(session, agent.clone());
                 if let Some(id) = id {
                     self.producers.opened(session, &account(agent), &id);
@@ -212,39 +201,64 @@ impl Core {
         if answer.is_err() {
             self.agents.ending.remove(&session);
         }
-        self.hub.metrics().events.add(1);
         if kind == Some(EventKind::ToolCompleted) {
             let engine = self.producer.engine();
             self.granted.keep(session, |request| engine.status(request) == Some(Status::Invoked));
         }
-        let Answer::Emitted { event, number } = answer? else { return Err(unexpected()) };
+        let Handled::Emitted { event, number } = answer? else { return Err(unexpected()) };
+        self.hub.metrics().events.add(1);
         self.note_said(session, type_name, asks_to_follow);
         Ok((event, number))
     }
 
     // enforces: I30
-    /// Notes which processes an agent is that opened a session, or asks in it.
-    pub(crate) fn note_processes(&mut self, session: SessionId, origin: &Origin) {
-        if !self.agents.has(session) || origin.lines().is_empty() {
-            return;
+    /// Notes which processes an agent is that has opened a session.
+    pub(crate) fn note_openers(&mut self, session: SessionId, origin: &Origin) {
+        if self.agents.has(session) {
+            self.agents.processes.insert(session, Processes::opened_by(origin));
         }
-        let known = self.agents.processes.entry(session).or_default();
-        for line in origin.lines() {
-            let key = |line: &Lineage| (line.process().pid, line.process().start);
-            if known.iter().any(|other| key(other) == key(line)) {
-                continue;
-            }
-            if known.len() >= PROCESSES {
-                known.remove(0);
-            }
-            known.push(line.clone());
+    }
+
+    // enforces: I30
+    /// Notes which processes an agent is that asks in a session of its user, before it does, and says
+    /// which of them are new.
+    pub(crate) fn note_askers(
+        &mut self,
+        agent: &Principal,
+        session: SessionId,
+        origin: &Origin,
+    ) -> Result<Vec<Arc<Lineage>>, Refusal> {
+        let owner = self.agents.sessions.get(&session);
+        // Others are told by the engine that there is no such session.
+        if origin.lines().is_empty() || owner.is_none_or(|owner| owner.user != agent.user) {
+            return Ok(Vec::new());
         }
+        self.agents.processes.entry(session).or_default().note(origin)
+    }
+
+    // enforces: I30
+    /// Whether somebody cannot be told from an agent of this user that has an open session, or from what
+    /// it started. Who has shown a PIN or a passkey is not only suspected.
+    pub(crate) fn is_of_an_agent(&self, user: &str, arrival: &Arrival, has_shown: bool) -> bool {
+        if !self.judges_processes() {
+            return false;
+        }
+        let theirs = self.agents.sessions.iter().filter(|(_, agent)| &*agent.user == user);
+        let least = if has_shown { Kinship::Certain } else { Kinship::Suspected };
+        let mut kinships = theirs.map(|(session, _)| self.agents.kinship(*session, arrival));
+        kinships.any(|kinship| kinship >= least)
+    }
+
+    /// Whether it matters from which processes replies come.
+    pub(crate) fn judges_processes(&self) -> bool {
+        let development = self.hub.config().development;
+        !development.own_replies && !development.local_replies
     }
 
     /// The request that now waits, and whether it did before.
     pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(RequestId, bool), Refusal> {
         match self.handle(Input::Ask(ask))? {
-            Answer::Waiting { request, again, .. } => {
+            Handled::Waiting { request, again, .. } => {
                 if !again {
                     self.hub.metrics().requests.add(1);
                 }
@@ -427,19 +441,16 @@ impl Agents {
         Self { sessions, ..Self::default() }
     }
 
+    /// With the processes that were kept of the sessions that are open.
+    pub(super) fn recall_processes(&mut self, kept: impl Fn(SessionId) -> Processes) {
+        self.processes = self.sessions.keys().map(|id| (*id, kept(*id))).collect();
+    }
+
     // enforces: I30
-    /// Whether somebody is, or comes from, the processes of a session's agent. One that has gone since
-    /// it connected, of which nobody can tell any more, counts as if it did.
-    pub(super) fn kinship(&self, session: SessionId, origin: &Origin) -> Kinship {
-        let Some(processes) = self.processes.get(&session) else { return Kinship::None };
-        let any = |is: fn(&Lineage, &Lineage) -> bool| {
-            origin.lines().iter().any(|line| processes.iter().any(|agent| is(line, agent)))
-        };
-        match () {
-            () if *origin == Origin::Gone || any(Lineage::descends_from) => Kinship::Certain,
-            () if any(Lineage::may_be_orphan_of) => Kinship::Suspected,
-            () => Kinship::None,
-        }
+    /// Whether somebody is, or comes from, the processes of a session's agent.
+    pub(super) fn kinship(&self, session: SessionId, arrival: &Arrival) -> Kinship {
+        let processes = self.processes.get(&session);
+        processes.map_or(Kinship::None, |known| known.kinship(&arrival.origin, arrival.is_talk))
     }
 
     /// Whether a session is open.

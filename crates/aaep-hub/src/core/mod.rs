@@ -13,6 +13,7 @@ mod mailboxes;
 mod opening;
 mod owed;
 mod place;
+mod processes;
 mod producers;
 mod recover;
 mod streams;
@@ -23,10 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{
-    Answer, Boot, Deliver, Input, Now, Output, Principal, Producer, ProducerOutput, Refusal,
+    Boot, Deliver, Handled, Input, Now, Output, Principal, Producer, ProducerOutput, Refusal,
     RequestId, View,
 };
-use aaep_store::{Entry, Fault as JournalFault, InlineCommit, JournalWriter, Unit};
+use aaep_store::{Entry, InlineCommit, JournalFault, JournalWriter, Unit};
 use aaep_types::{EventKind, SubscriptionId};
 use tokio::sync::oneshot;
 use tracing::info;
@@ -43,6 +44,9 @@ pub(crate) use frames::Framing;
 pub(crate) use grants::Grant;
 pub(crate) use keys::{KeptAnswer, KeyUse};
 pub(crate) use place::{Occupied, Place};
+#[cfg(test)]
+pub(crate) use processes::Kinship;
+pub(crate) use processes::Processes;
 pub(crate) use recover::{Recovered, RecoveredState as Recalled, recover};
 pub(crate) use streams::{Attached, Taken};
 
@@ -308,7 +312,7 @@ impl Core {
     }
 
     /// Gives the producer one input.
-    pub(crate) fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+    pub(crate) fn handle(&mut self, input: Input<'_>) -> Result<Handled, Refusal> {
         let answer = self.producer.handle(input, self.now);
         self.drain();
         answer

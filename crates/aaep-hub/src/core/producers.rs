@@ -176,7 +176,7 @@ impl Producers {
         })
     }
 
-    /// Whether an id can be taken from whoever has it: not while sessions run under it, or two agents
+    /// Whether an id can be taken from its owner: not while sessions run under it, or two agents
     /// would speak under one name.
     pub(super) fn may_change(&self, id: &str) -> Result<(), Refusal> {
         match self.bindings.get(id) {

@@ -7,7 +7,7 @@ use aaep_engine::{
     ClockTrust, DecodedRecord, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets,
     Status,
 };
-use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
+use aaep_store::{Damage, JournalFault, KeptCall, Note, Unit};
 use aaep_types::agent_api::{EventPosted, agent_id_of};
 use aaep_types::{SessionId, ToolCallId};
 
@@ -16,6 +16,7 @@ use super::agents::{Agents, account};
 use super::grants::{Grant, Grants};
 use super::keys::{KeptAnswer, Keys, REMEMBERED_SECONDS};
 use super::owed::Owed;
+use super::processes::Processes;
 use super::producers::Producers;
 use crate::Fault;
 use crate::access::account_of;
@@ -57,6 +58,15 @@ impl RecoveredState {
             owed: Owed::default(),
             durable: 0,
         }
+    }
+
+    /// With the processes that were kept of the sessions that are open, which are these.
+    pub(crate) fn recall_processes(
+        &mut self,
+        kept: impl Fn(SessionId) -> Processes,
+    ) -> BTreeSet<SessionId> {
+        self.agents.recall_processes(kept);
+        self.agents.sessions.keys().copied().collect()
     }
 }
 

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    Answer, Boot, Evidence, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
+    Boot, Evidence, Handled, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
     SubscriberMessage,
 };
 use aaep_shaping::Terms;
 use aaep_types::{Presence, PresenceWord, ReplyToken, SubscriptionId, presence};
 use tokio::sync::oneshot;
 
-use super::agents::Kinship;
 use super::opening::Opening;
+use super::processes::Kinship;
 use super::{Core, Framing};
 use crate::access::{Access, AuthenticatedPeer};
 use crate::hub::Stopped;
@@ -224,7 +224,7 @@ impl Core {
         Ok(answer)
     }
 
-    /// What was asked for on a subscription that nobody has attached to yet.
+    /// What was asked for on a subscription that has no connection yet.
     pub(crate) fn asked_at_first(
         &self,
         known: &AuthenticatedPeer,
@@ -467,7 +467,7 @@ impl Core {
         let answer = self.handle(input)?;
         self.hub.metrics().replies.add(1);
         Ok(Taken(match answer {
-            Answer::Held => {
+            Handled::Held => {
                 let (sender, receiver) = oneshot::channel();
                 self.held_answers.insert(self.last_call, sender);
                 Some(receiver)
@@ -484,10 +484,9 @@ impl Core {
         message: &SubscriberMessage,
         arrival: &Arrival,
     ) -> Evidence {
-        let development = self.hub.config().development;
-        let judged = !development.own_replies && !development.local_replies;
-        let session = self.producer.engine().session_about(message).filter(|_| judged);
-        let kinship = session.map(|session| self.agents.kinship(session, &arrival.origin));
+        let session = self.producer.engine().session_about(message);
+        let session = session.filter(|_| self.judges_processes());
+        let kinship = session.map(|session| self.agents.kinship(session, arrival));
         let proven = if !arrival.assertion.is_empty() {
             Some(Presence::Passkey)
         } else {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use http::header::{self, HeaderMap, HeaderName};
 
 use super::host::only;
-use super::{Guard, Refused};
+use super::{Guard, GuardRefusal};
 use crate::access::Via;
 
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -62,13 +62,13 @@ impl Guard {
         headers: &HeaderMap,
         peer: SocketAddr,
         tls: bool,
-    ) -> Result<Client, Refused> {
+    ) -> Result<Client, GuardRefusal> {
         // A socket for both families shows IPv4 addresses as IPv6.
         let address = peer.ip().to_canonical();
         if self.is_proxy(address) {
             let mut schemes = values(headers, &FORWARDED_PROTO);
             if !schemes.all(|scheme| scheme.eq_ignore_ascii_case("https")) {
-                return Err(Refused::NotEncrypted);
+                return Err(GuardRefusal::NotEncrypted);
             }
             let address = self.first_beyond_proxies(headers).unwrap_or(address);
             // A client behind a proxy is not on this machine, even if the proxy is.
@@ -77,7 +77,7 @@ impl Guard {
         if !address.is_loopback() {
             let is_forwarded = is_forwarded(headers);
             let client = Client { address, secure: true, via: Via::Network, is_forwarded };
-            return if tls { Ok(client) } else { Err(Refused::NotEncrypted) };
+            return if tls { Ok(client) } else { Err(GuardRefusal::NotEncrypted) };
         }
         // A proxy on this machine that nobody named: its clients could be anywhere.
         let is_forwarded = is_forwarded(headers);

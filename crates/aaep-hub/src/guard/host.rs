@@ -8,7 +8,7 @@ use http::header::{
 };
 use http::{Method, Uri};
 
-use super::{Guard, Refused};
+use super::{Guard, GuardRefusal};
 use crate::config::Config;
 
 /// How programs on this machine name it.
@@ -52,9 +52,9 @@ pub(super) fn of(config: &Config, bound: &[SocketAddr]) -> BTreeSet<String> {
 impl Guard {
     /// The host that a request names, in lower case, if it is one of ours. A page whose name was
     /// pointed at this machine (DNS rebinding) names another.
-    pub fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, Refused> {
+    pub fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, GuardRefusal> {
         let host = named(uri, headers)?;
-        if self.hosts.contains(&host) { Ok(host) } else { Err(Refused::ForeignHost) }
+        if self.hosts.contains(&host) { Ok(host) } else { Err(GuardRefusal::ForeignHost) }
     }
 
     /// Whether the web page that sent a request, if one did, may use this hub. `host` is what
@@ -68,22 +68,22 @@ impl Guard {
         headers: &'h HeaderMap,
         host: &str,
         secure: bool,
-    ) -> Result<Option<&'h str>, Refused> {
+    ) -> Result<Option<&'h str>, GuardRefusal> {
         if !headers.contains_key(ORIGIN) {
             return self.without_origin(method, headers).map(|()| None);
         }
-        let origin = only(headers, ORIGIN).ok_or(Refused::ForeignOrigin)?;
+        let origin = only(headers, ORIGIN).ok_or(GuardRefusal::ForeignOrigin)?;
         let scheme = if secure { "https" } else { "http" };
         match origin.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://")) {
             Some(same) if same == host => Ok(None),
             _ if self.origins.contains(origin) => Ok(Some(origin)),
-            _ => Err(Refused::ForeignOrigin),
+            _ => Err(GuardRefusal::ForeignOrigin),
         }
     }
 
     /// Browsers send some requests without `Origin`, for images and the like, and then say in
     /// another header whether a foreign page made them. Following a link is fine.
-    fn without_origin(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
+    fn without_origin(&self, method: &Method, headers: &HeaderMap) -> Result<(), GuardRefusal> {
         if !headers.contains_key(&FETCH_SITE) {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Guard {
         match only(headers, &FETCH_SITE) {
             Some("same-origin" | "none") => Ok(()),
             Some(_) if followed => Ok(()),
-            _ => Err(Refused::ForeignOrigin),
+            _ => Err(GuardRefusal::ForeignOrigin),
         }
     }
 }
@@ -105,26 +105,26 @@ impl Guard {
 ///
 /// Browsers say how a request came to be (`Sec-Fetch-Mode`). One that does not say it has to show a
 /// header that no foreign page can make it send without asking first.
-pub fn sent_by_program(headers: &HeaderMap) -> Result<(), Refused> {
+pub fn sent_by_program(headers: &HeaderMap) -> Result<(), GuardRefusal> {
     if headers.contains_key(&FETCH_MODE) {
         return match only(headers, &FETCH_MODE) {
             Some("cors" | "same-origin" | "websocket") => Ok(()),
-            _ => Err(Refused::Followed),
+            _ => Err(GuardRefusal::Followed),
         };
     }
     let agent = headers.get(USER_AGENT).map_or(&b""[..], HeaderValue::as_bytes);
     let browser = headers.contains_key(&FETCH_SITE) || agent.starts_with(b"Mozilla/");
     let by_script = headers.contains_key(ORIGIN) || headers.contains_key(AUTHORIZATION);
-    if browser && !by_script { Err(Refused::Followed) } else { Ok(()) }
+    if browser && !by_script { Err(GuardRefusal::Followed) } else { Ok(()) }
 }
 
 /// The one host that a request names, in lower case.
-pub(super) fn named(uri: &Uri, headers: &HeaderMap) -> Result<String, Refused> {
-    let host = only(headers, HOST).ok_or(Refused::UnclearHost)?.to_ascii_lowercase();
+pub(super) fn named(uri: &Uri, headers: &HeaderMap) -> Result<String, GuardRefusal> {
+    let host = only(headers, HOST).ok_or(GuardRefusal::UnclearHost)?.to_ascii_lowercase();
     // A target may name a host of its own, and servers disagree about which of the two counts.
     let target = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase());
     if target.is_some_and(|target| target != host) {
-        return Err(Refused::UnclearHost);
+        return Err(GuardRefusal::UnclearHost);
     }
     Ok(host)
 }

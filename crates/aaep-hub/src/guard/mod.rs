@@ -62,7 +62,7 @@ impl Guard {
         parts: &'r request::Parts,
         peer: SocketAddr,
         tls: bool,
-    ) -> Result<Admitted<'r>, Refused> {
+    ) -> Result<Admitted<'r>, GuardRefusal> {
         headers::length(&parts.headers)?;
         let host = self.host(&parts.uri, &parts.headers)?;
         let client = self.client(&parts.headers, peer, tls)?;
@@ -85,10 +85,10 @@ impl Guard {
         &self,
         parts: &'r request::Parts,
         uid: u32,
-    ) -> Result<Admitted<'r>, Refused> {
+    ) -> Result<Admitted<'r>, GuardRefusal> {
         headers::length(&parts.headers)?;
         if host::named(&parts.uri, &parts.headers)? != SOCKET_HOST {
-            return Err(Refused::ForeignHost);
+            return Err(GuardRefusal::ForeignHost);
         }
         let page = self.origin(&parts.method, &parts.headers, SOCKET_HOST, false)?;
         if parts.method == Method::POST {
@@ -102,7 +102,7 @@ impl Guard {
 /// Why a request is refused, independent of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum GuardRefusal {
     /// A body with two lengths: a proxy could have read the other one, and take the
     /// rest for another request.
     UnclearLength,
@@ -122,7 +122,7 @@ pub enum Refused {
     NotEncrypted,
 }
 
-impl Refused {
+impl GuardRefusal {
     /// The HTTP status.
     pub fn status(self) -> StatusCode {
         match self {
@@ -136,7 +136,7 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for GuardRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UnclearLength => "Send Content-Length or Transfer-Encoding, not both.",
@@ -157,4 +157,4 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for GuardRefusal {}

@@ -1,17 +1,22 @@
-//! What administrators do while the hub works: agent ids and sessions.
+//! What administrators do while the hub works: agent ids, sessions, and who may come in.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use aaep_engine::{Principal, Role};
+use aaep_types::PresenceWord;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
 use super::route::Route;
-use super::{Answer, Call, Problem, empty, json};
+use super::{Call, HttpResponse, Problem, empty, json};
 use crate::access::Denied;
 use crate::config::Label;
 use crate::hub::{Hub, Stopped};
 use crate::retention::{Erasable, NotErased, Wish};
+use crate::{Fault, tokens};
 
 /// What `release` and `hand-over` take.
 #[derive(Deserialize)]
@@ -38,9 +43,26 @@ struct ToErase {
     confirm: bool,
 }
 
+/// What `presence/reset` takes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToReset {
+    user: String,
+}
+
+/// What `deny` and `allow` take.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+/// How long a change of the configuration has to be in force.
+const IN_FORCE: Duration = Duration::from_secs(10);
+
 // enforces: S6
 /// Answers an administrator.
-pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     if call.known.principal.role != Role::Admin {
         return Err(Denied::Role.into());
     }
@@ -76,6 +98,16 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
             Ok(empty(StatusCode::NO_CONTENT))
         }
         Route::EraseUser => erase(hub, by, &bytes).await,
+        Route::ResetPresence => {
+            let ToReset { user } = serde_json::from_slice(&bytes)
+                .map_err(|_| malformed("Send {\"user\": …}: whose PIN and passkeys."))?;
+            reset_presence(hub, by, user.into()).await
+        }
+        Route::Deny | Route::Allow => {
+            let Named { name } = serde_json::from_slice(&bytes)
+                .map_err(|_| malformed("Send {\"name\": …}: the principal."))?;
+            may_enter(hub, &by, name, call.route == Route::Allow).await
+        }
         Route::ReleaseId => {
             let wanted = read(&bytes)?;
             hub.call(move |core| core.release_id(&by, &wanted.agent_id)).await??;
@@ -94,7 +126,7 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
 
 // enforces: S13
 /// Erases what is kept about a person, while the hub works; without `confirm`, says what that would be.
-async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Problem> {
+async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<HttpResponse, Problem> {
     let ToErase { user, note, confirm } = serde_json::from_slice(bytes)
         .map_err(|_| malformed("Send {\"user\": …}, and \"note\" and \"confirm\" as needed."))?;
     let eraser = hub.0.eraser.get().ok_or_else(|| {
@@ -115,6 +147,69 @@ async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Proble
         "still_needed": plan.still_needed, "erased": confirm && plan.records > 0,
     });
     Ok(json(StatusCode::OK, told.to_string()))
+}
+
+// enforces: I34, S9
+/// Removes the PIN and the passkeys of somebody who lost them. It is noted before, and everybody who
+/// listens for that user hears it.
+async fn reset_presence(hub: &Hub, by: Principal, user: Arc<str>) -> Result<HttpResponse, Problem> {
+    if !hub.has_presence(&user) {
+        return Err(Problem::not_found("This user has neither a PIN nor a passkey."));
+    }
+    let (of, whose) = (by.clone(), user.clone());
+    hub.call(move |core| core.note_act(&of, "presence_reset", &whose)).await??;
+    let (at, whose) = (hub.clone(), user.clone());
+    let removed = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
+        at.0.presence.remove_pin(&whose)?;
+        at.0.passkeys.remove_all(&whose)
+    });
+    let removed = removed.await.map_err(|_| Problem::from(Stopped))??;
+    hub.announce_changes();
+    hub.look(move |core| {
+        let word = PresenceWord::PasskeyRemoved;
+        for passkey in &removed {
+            core.note_passkey(&by, &user, word, &passkey.key.sha256());
+            core.announce_presence(&user, None, word, 0);
+        }
+    })
+    .await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+// enforces: S4
+/// Shuts a principal out in the configuration file, or lets it in again, and answers when that is in
+/// force.
+async fn may_enter(
+    hub: &Hub,
+    by: &Principal,
+    name: String,
+    allowed: bool,
+) -> Result<HttpResponse, Problem> {
+    let file = hub.0.config_file.clone().ok_or_else(|| {
+        Problem::not_found("This hub has no configuration file in which that could be written.")
+    })?;
+    let (wanted, of) = (name.clone(), by.clone());
+    let written = tokio::task::spawn_blocking(move || match allowed {
+        true => tokens::allow(&file, &name),
+        false => tokens::deny(&file, &name),
+    });
+    let written = written.await.map_err(|_| Problem::from(Stopped))?;
+    written
+        .map_err(|fault| Problem::new(StatusCode::CONFLICT, "not_written", fault.to_string()))?;
+    let noted = wanted.clone();
+    let act = if allowed { "allowed" } else { "denied" };
+    hub.call(move |core| core.note_act(&of, act, &noted)).await??;
+    hub.0.reload.notify_one();
+    let in_force = async {
+        while hub.0.access.current().denies(&wanted) == allowed {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    if tokio::time::timeout(IN_FORCE, in_force).await.is_err() {
+        let text = "It is written, but the hub has not taken it over; its log says why.";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text));
+    }
+    Ok(empty(StatusCode::NO_CONTENT))
 }
 
 fn read(bytes: &Bytes) -> Result<Wanted, Problem> {

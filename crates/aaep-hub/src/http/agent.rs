@@ -8,12 +8,12 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::route::Route;
-use super::{Answer, Call, Problem, empty, json, query};
+use super::{Call, HttpResponse, Problem, empty, json, query};
 use crate::agent::{AgentDoor, bad_key, bad_wait};
 use crate::hub::Hub;
 
 /// Answers a call. What is rare is boxed, so that what is common stays small.
-pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let door = AgentDoor::new(hub, call.known.clone());
     Ok(match call.route {
         Route::OpenSession => {

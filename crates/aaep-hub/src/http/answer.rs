@@ -13,11 +13,11 @@ use http::{HeaderValue, Response, StatusCode};
 use super::Body;
 use super::record::Reason;
 use crate::access::Denied;
-use crate::guard::Refused;
+use crate::guard::GuardRefusal;
 use crate::hub::Stopped;
 
 /// A response.
-pub(crate) type Answer = Response<Body>;
+pub(crate) type HttpResponse = Response<Body>;
 
 /// Something that went wrong, on its way to becoming an answer.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Problem {
         status_of_http(self.status, self.to_json())
     }
 
-    pub(crate) fn into_answer(self) -> Answer {
+    pub(crate) fn into_answer(self) -> HttpResponse {
         let mut answer = json(self.status, self.to_json());
         let Self { error, rule, why, .. } = self;
         answer.extensions_mut().insert(Reason { error, rule, why });
@@ -120,11 +120,11 @@ impl From<Denied> for Problem {
     }
 }
 
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
+impl From<GuardRefusal> for Problem {
+    fn from(refused: GuardRefusal) -> Self {
         let rule = match refused {
-            Refused::NotJson | Refused::UnclearLength => rule::W1,
-            Refused::UnclearAuthorization => rule::S5,
+            GuardRefusal::NotJson | GuardRefusal::UnclearLength => rule::W1,
+            GuardRefusal::UnclearAuthorization => rule::S5,
             _ => rule::W5,
         };
         let text = refused.to_string();
@@ -151,7 +151,7 @@ impl From<Stopped> for Problem {
 }
 
 /// An answer with a JSON body.
-pub(crate) fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Answer {
+pub(crate) fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> HttpResponse {
     typed(status, "application/json", text)
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn typed(
     status: StatusCode,
     content_type: &'static str,
     text: impl Into<bytes::Bytes>,
-) -> Answer {
+) -> HttpResponse {
     let mut answer = Response::new(Body::whole(text));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -169,7 +169,7 @@ pub(crate) fn typed(
 }
 
 /// An answer without a body.
-pub(crate) fn empty(status: StatusCode) -> Answer {
+pub(crate) fn empty(status: StatusCode) -> HttpResponse {
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = status;
     answer

@@ -8,14 +8,18 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
-use super::{Answer, Body, Call, Problem, json, query};
+use super::{Body, Call, HttpResponse, Problem, json, query};
 use crate::access::AuthenticatedPeer;
 use crate::core::{Attached, Framing, held};
 use crate::hub::{Hub, Stopped};
 
 /// `POST subscriptions`.
 // enforces: W8, H1
-pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn subscribe(
+    hub: &Hub,
+    call: &Call,
+    bytes: Bytes,
+) -> Result<HttpResponse, Problem> {
     let known = call.known.clone();
     let turn = hub.handshake_turn(&known.principal).await?;
     // While its sender has no room for another one, nothing of a request is looked at.
@@ -71,7 +75,7 @@ fn status_of(code: RejectionCode) -> StatusCode {
 
 /// `GET events`: with a subscription its stream, without one a stream of its own (decision D4).
 // enforces: W4, W7, W8, D27
-pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<HttpResponse, Problem> {
     let last = call.parts.headers.get("last-event-id").and_then(|last| last.to_str().ok());
     let heard = match query(&call.parts, "subscription_id") {
         Some(id) => attach(hub, &call.known, &id, last, Framing::Named).await?,
@@ -128,7 +132,7 @@ pub(super) async fn attach(
     })
 }
 
-fn stream(heard: Attached) -> Answer {
+fn stream(heard: Attached) -> HttpResponse {
     let resumed = match heard.resumed {
         Resumed::All => RESUMED_ALL,
         Resumed::Snapshot => RESUMED_SNAPSHOT,

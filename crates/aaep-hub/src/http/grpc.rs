@@ -26,7 +26,7 @@ use tower_service::Service;
 
 use super::body::Linger;
 use super::route::Route;
-use super::{Answer, Call, Problem, Visitor, events, links, look, messages, operations};
+use super::{Call, HttpResponse, Problem, Visitor, events, links, look, messages, operations};
 use crate::core::{Attached, Framing};
 use crate::hub::Hub;
 use crate::outbox::{End, Hearing};
@@ -106,7 +106,7 @@ impl Service<Request<Incoming>> for GrpcDoor {
 }
 
 /// A refusal of the HTTP interface, as a status.
-fn refusal(answer: Answer) -> Status {
+fn refusal(answer: HttpResponse) -> Status {
     let (head, body) = answer.into_parts();
     status_of_http(head.status, String::from_utf8_lossy(&body.into_whole()))
 }
@@ -156,7 +156,7 @@ impl Calls {
     }
 }
 
-fn said(answer: Answer) -> tonic::Response<AaepMessage> {
+fn said(answer: HttpResponse) -> tonic::Response<AaepMessage> {
     tonic::Response::new(wrapped(answer.into_body().into_whole()))
 }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tracing::{Instrument as _, debug, info, info_span};
 
 use super::rejection::{self, Meant, meant};
-use super::{Answer, Body, Problem, messages};
+use super::{Body, HttpResponse, Problem, messages};
 use crate::access::{AuthenticatedPeer, Denied};
 use crate::core::{Core, Framing, held};
 use crate::hub::{Hub, Stopped};
@@ -23,7 +23,7 @@ use crate::pace::{Rest, When};
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// `GET ws`.
-pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: AuthenticatedPeer) -> Answer {
+pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: AuthenticatedPeer) -> HttpResponse {
     let mut request = Request::from_parts(parts, ());
     let upgrade = match ws::upgrade(&mut request) {
         Ok(upgrade) => upgrade,
@@ -33,7 +33,7 @@ pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: AuthenticatedPeer) -> A
             let (mut head, _) = refusal.response().into_parts();
             let (with_text, body) = problem.into_parts();
             head.headers.extend(with_text.headers);
-            return Answer::from_parts(head, body);
+            return HttpResponse::from_parts(head, body);
         }
     };
     let (hub, options) = (hub.clone(), options(hub));

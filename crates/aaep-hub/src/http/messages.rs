@@ -9,7 +9,7 @@ use aaep_types::{LenientEvent, Message, SubscriptionId};
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::{Answer, Call, Problem, empty, json};
+use super::{Call, HttpResponse, Problem, empty, json};
 use crate::access::AuthenticatedPeer;
 use crate::core::{Taken, held};
 use crate::hub::Hub;
@@ -19,7 +19,7 @@ const DEPTH: usize = 64;
 
 /// `POST replies`.
 // enforces: D5, D26, I6, C12
-pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     held::assert_free();
     let message = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
     let known = call.known.clone();
@@ -54,7 +54,7 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
 
 /// `POST messages`, for clients that know no handshake.
 // enforces: D4, D27
-pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let message = read(hub, &call.known, &bytes).await?;
     if hub.config().compatibility.published_suite && matches!(message, Unnegotiated::Input(_)) {
         stream_opens(hub, &call.known).await?;
@@ -168,7 +168,7 @@ fn is_request(members: &Members<'_>) -> bool {
     members.text("type").as_deref() == Some("subscription.request")
 }
 
-/// The message, about this subscription; about one that nobody has, if there is none.
+/// The message, about this subscription; about one that does not exist, if there is none.
 fn with_subscription(members: &Members<'_>, id: Option<SubscriptionId>) -> String {
     let id = id.unwrap_or_else(|| SubscriptionId::from_bits(0));
     let mut out = Writer::new();

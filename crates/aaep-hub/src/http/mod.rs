@@ -12,6 +12,7 @@ mod messages;
 mod operations;
 mod page;
 mod passkeys;
+mod pin;
 mod record;
 mod rejection;
 pub(crate) mod route;
@@ -39,12 +40,12 @@ use tower_service::Service;
 use tracing::Instrument as _;
 
 use crate::access::{ApiSurface, AuthenticatedPeer, SESSION_SECRET_HEADER, SessionSecret};
-use crate::guard::{Refused, sent_by_program};
+use crate::guard::{GuardRefusal, sent_by_program};
 use crate::hub::Hub;
 use crate::pace::When;
 use crate::reading::{SMALL_BYTES, Turn};
 
-pub(crate) use answer::{Answer, Problem, empty, json, typed};
+pub(crate) use answer::{HttpResponse, Problem, empty, json, typed};
 pub(crate) use body::Body;
 pub(crate) use grpc::GrpcDoor;
 pub(crate) use links::{deny_link, options as link_options, serve_link};
@@ -60,9 +61,9 @@ const REFUSED_BODY: Duration = Duration::from_secs(2);
 pub(crate) struct HttpService(pub(crate) Hub);
 
 impl Service<Request<RequestBody>> for HttpService {
-    type Response = Answer;
+    type Response = HttpResponse;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -114,7 +115,7 @@ enum Visitor {
 }
 
 /// Who comes, and the page of another origin that may read the answer; or the answer already.
-type Seen = Result<(Visitor, Option<HeaderValue>), Box<Answer>>;
+type Seen = Result<(Visitor, Option<HeaderValue>), Box<HttpResponse>>;
 
 /// Looks at everything but the body. `route` is where it goes, if its path does not say it.
 fn look(hub: &Hub, parts: Parts, route: Option<Route>) -> Seen {
@@ -130,7 +131,7 @@ fn look(hub: &Hub, parts: Parts, route: Option<Route>) -> Seen {
     let admitted = match admitted {
         Ok(admitted) => admitted,
         // Everything but the origin was looked at by then, and the files are the same for everybody.
-        Err(Refused::ForeignOrigin) if page::public(hub, &parts).is_some() => {
+        Err(GuardRefusal::ForeignOrigin) if page::public(hub, &parts).is_some() => {
             let answer = page::public(hub, &parts)
                 .map_or_else(|| empty(StatusCode::NOT_FOUND), |file| page::file(file, &parts));
             return Err(Box::new(answer));
@@ -237,7 +238,7 @@ fn show_secret(known: &mut AuthenticatedPeer, headers: &HeaderMap) -> Result<(),
 }
 
 /// Lets a request in. What is rare is boxed, so that what is common stays small.
-async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
+async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> HttpResponse {
     let call = match visitor {
         Visitor::Anybody(request) => {
             // Health checks are answered at once.
@@ -269,7 +270,7 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     hub.0.pace.work(Some(user), when, bytes, serve(hub, &call, body)).await
 }
 
-async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
+async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> HttpResponse {
     // A large body's place is held to the end of the call.
     let (bytes, _held) = if call.parts.method == Method::POST {
         match take_body(hub, call, body).await {
@@ -292,8 +293,12 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         | Route::HandOverId
         | Route::OpenSessions
         | Route::EndSession(_)
-        | Route::EraseUser => Box::pin(admin::answer(hub, call, bytes)).await,
+        | Route::EraseUser
+        | Route::ResetPresence
+        | Route::Deny
+        | Route::Allow => Box::pin(admin::answer(hub, call, bytes)).await,
         Route::Passkeys => passkeys::list(hub, call),
+        Route::Pin => Box::pin(pin::answer(hub, call, bytes)).await,
         Route::Passkey(step) => Box::pin(passkeys::answer(hub, call, step, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
     };
@@ -347,7 +352,7 @@ async fn take_body(
     Ok((read_body(body, max, patience).await.map_err(explained)?, held))
 }
 
-async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody) -> Answer {
+async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody) -> HttpResponse {
     let (parts, route) = *request;
     match route {
         Route::Page => page::index(hub),
@@ -367,7 +372,7 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
 }
 
 /// Lets a web page of an allowed origin read the answer.
-fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
+fn allow_page(mut answer: HttpResponse, page: Option<HeaderValue>) -> HttpResponse {
     let headers = answer.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("origin"));
     if let Some(page) = page {

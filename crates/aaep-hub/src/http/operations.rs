@@ -6,7 +6,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, StatusCode};
 
 use super::route::Route;
-use super::{Answer, Call, Problem, json, typed};
+use super::{Call, HttpResponse, Problem, json, typed};
 use crate::access::Denied;
 use crate::hub::Hub;
 use crate::metrics::{Counter, Gauges};
@@ -14,7 +14,7 @@ use crate::vitals::Vitals;
 use crate::{manifest, openapi};
 
 /// What everybody may see.
-pub(crate) async fn open(hub: &Hub, route: &Route, headers: &HeaderMap) -> Answer {
+pub(crate) async fn open(hub: &Hub, route: &Route, headers: &HeaderMap) -> HttpResponse {
     match route {
         // enforces: I28
         Route::Health if hub.is_broken() => {
@@ -48,7 +48,7 @@ fn wants_signed(headers: &HeaderMap) -> bool {
 
 // enforces: S7
 /// The hub's own part of the manifest, signed.
-fn signed(hub: &Hub) -> Answer {
+fn signed(hub: &Hub) -> HttpResponse {
     match hub.0.manifests.signed() {
         Some(signed) => typed(StatusCode::OK, JOSE, signed),
         None => {
@@ -61,7 +61,7 @@ fn signed(hub: &Hub) -> Answer {
 // enforces: I22, I29
 /// The manifest for somebody who showed a token: with the agents of their user, or all of them for
 /// auditors and admins.
-pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<HttpResponse, Problem> {
     if wants_signed(&call.parts.headers) {
         return Ok(signed(hub));
     }
@@ -80,7 +80,7 @@ pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<Answer, Problem> 
 // enforces: I29
 /// `GET status`: how many requests wait for a user and how many sessions run for them; for auditors and
 /// admins, for everybody. It holds no words: a prompt may show it.
-pub(crate) async fn status(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+pub(crate) async fn status(hub: &Hub, call: &Call) -> Result<HttpResponse, Problem> {
     let principal = &call.known.principal;
     let all = matches!(principal.role, Role::Auditor | Role::Admin);
     let user = (!all).then(|| principal.user.clone());
@@ -91,7 +91,7 @@ pub(crate) async fn status(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
 }
 
 /// `GET metrics`: for auditors, admins, the role `metrics`, and clients on this machine.
-pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<HttpResponse, Problem> {
     let principal = &call.known.principal;
     let local = crate::access::BUILT_IN_NAMES.contains(&&*principal.name);
     if !local && !matches!(principal.role, Role::Auditor | Role::Admin | Role::Metrics) {

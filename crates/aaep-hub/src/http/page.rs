@@ -14,7 +14,7 @@ use http::header::{
 use http::{HeaderValue, Method, StatusCode, request::Parts};
 
 use super::route::{self, Route, RouteMatch};
-use super::{Answer, Problem, empty, json, typed};
+use super::{HttpResponse, Problem, empty, json, typed};
 use crate::codes::Worth;
 use crate::hub::Hub;
 
@@ -36,7 +36,7 @@ pub(crate) fn public(hub: &Hub, parts: &Parts) -> Option<&'static File> {
 }
 
 /// `GET /`.
-pub(crate) fn index(hub: &Hub) -> Answer {
+pub(crate) fn index(hub: &Hub) -> HttpResponse {
     let html = aaep_page::index(hub.config().base.as_str());
     let mut answer = typed(StatusCode::OK, "text/html; charset=utf-8", html);
     let headers = answer.headers_mut();
@@ -50,7 +50,7 @@ pub(crate) fn index(hub: &Hub) -> Answer {
 }
 
 /// `GET /page/…`.
-pub(crate) fn file(file: &'static File, parts: &Parts) -> Answer {
+pub(crate) fn file(file: &'static File, parts: &Parts) -> HttpResponse {
     let known = parts.headers.get_all(IF_NONE_MATCH).iter();
     let mut known = known.filter_map(|value| value.to_str().ok()).flat_map(|list| list.split(','));
     let mut answer = match known.any(|etag| etag.trim() == file.etag()) {
@@ -85,7 +85,11 @@ fn wrong_code() -> Problem {
 
 /// `POST page/token`: a code becomes a token, once.
 // enforces: S5
-pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result<Answer, Problem> {
+pub(crate) async fn token(
+    hub: &Hub,
+    parts: &Parts,
+    body: RequestBody,
+) -> Result<HttpResponse, Problem> {
     let patience = Duration::from_secs(hub.config().limits.body_seconds);
     let bytes = read_body(body, CODE_BODY_BYTES, patience).await?;
     let text = std::str::from_utf8(&bytes).unwrap_or_default();

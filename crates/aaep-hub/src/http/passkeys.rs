@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use aaep_engine::Role;
 use aaep_types::{PresenceWord, ReplyToken, SubscriptionId};
 use bytes::Bytes;
 use http::header::ORIGIN;
@@ -14,11 +15,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::route::PasskeyStep;
-use super::{Answer, Call, Problem, empty, json as json_answer};
+use super::{Call, HttpResponse, Problem, empty, json as json_answer};
 use crate::Fault;
-use crate::access::AuthenticatedPeer;
+use crate::access::{AuthenticatedPeer, Denied};
 use crate::hub::Hub;
-use crate::passkey::{Assertion, Base64, PasskeyError, Registration, RelyingParty};
+use crate::passkey::{Assertion, Base64, Passkey, PasskeyError, Registration, RelyingParty};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +61,8 @@ struct Signed {
 const CHANGE: &str = "change passkeys";
 
 /// `GET presence/passkeys`: what the person registered.
-pub(crate) fn list(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+pub(crate) fn list(hub: &Hub, call: &Call) -> Result<HttpResponse, Problem> {
+    may_answer(&call.known)?;
     let own = hub.0.passkeys.list(&call.known.principal.user);
     let listed: Vec<Value> = own
         .iter()
@@ -75,7 +77,8 @@ pub(crate) async fn answer(
     call: &Call,
     step: PasskeyStep,
     bytes: Bytes,
-) -> Result<Answer, Problem> {
+) -> Result<HttpResponse, Problem> {
+    may_answer(&call.known)?;
     match step {
         PasskeyStep::Begin => begin(hub, call, bytes).await,
         PasskeyStep::Register => register(hub, call, bytes).await,
@@ -86,7 +89,7 @@ pub(crate) async fn answer(
 }
 
 /// `POST presence/passkeys/options`: begins a registration.
-async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let body: Begin = read(&bytes)?;
     let party = party(&call.parts.headers)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
@@ -95,39 +98,44 @@ async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> 
 }
 
 /// `POST presence/passkeys`: takes a new passkey.
-async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let Register { name, registration } = read(&bytes)?;
     let (at, hub, principal) = (hub.clone(), hub.clone(), call.known.principal.clone());
     let passkey =
         blocking(move || hub.0.passkeys.register(&principal, &registration, &name)).await?;
     let passkey = passkey.map_err(refused)?;
-    changed(&at, call, PresenceWord::PasskeyAdded).await?;
+    changed(&at, call, PresenceWord::PasskeyAdded, &passkey).await?;
     let told = json!({"id": passkey.id, "name": passkey.name, "domain": passkey.domain});
     Ok(json_answer(StatusCode::CREATED, told.to_string()))
 }
 
 /// `POST presence/passkeys/remove`.
-async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let body: Remove = read(&bytes)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
     let (at, user) = (hub.clone(), call.known.principal.user.clone());
     match blocking(move || at.0.passkeys.remove(&user, &body.id)).await? {
-        true => {
-            changed(hub, call, PresenceWord::PasskeyRemoved).await?;
+        Some(passkey) => {
+            changed(hub, call, PresenceWord::PasskeyRemoved, &passkey).await?;
             Ok(empty(StatusCode::NO_CONTENT))
         }
-        false => Err(Problem::not_found("You have no such passkey.")),
+        None => Err(Problem::not_found("You have no such passkey.")),
     }
 }
 
 // enforces: I34
-/// A person's passkeys are others now: everybody who listens for them hears it, whoever did it too,
-/// and it goes into the audit.
-async fn changed(hub: &Hub, call: &Call, word: PresenceWord) -> Result<(), Problem> {
-    let by = call.known.principal.clone();
+/// A person's passkeys are others now: everybody who listens for them hears it, the listener that
+/// did it included, and it goes into the audit.
+async fn changed(
+    hub: &Hub,
+    call: &Call,
+    word: PresenceWord,
+    passkey: &Passkey,
+) -> Result<(), Problem> {
+    let (by, key) = (call.known.principal.clone(), passkey.key.sha256());
     tracing::info!(user = &*by.user, %word, "passkeys were changed");
     hub.look(move |core| {
-        core.note_passkey(&by, word);
+        core.note_passkey(&by, &by.user, word, &key);
         core.announce_presence(&by.user, None, word, 0);
     })
     .await?;
@@ -135,7 +143,7 @@ async fn changed(hub: &Hub, call: &Call, word: PresenceWord) -> Result<(), Probl
 }
 
 /// `POST presence/passkeys/challenge`: what has to be signed for a yes to a request.
-async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let body: Sign = read(&bytes)?;
     let party = party(&call.parts.headers)?;
     let (request, digest) = match body.reply_token.as_str() {
@@ -157,7 +165,7 @@ async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Probl
 }
 
 /// `POST presence/passkeys/assertion`: shows a signature; the reply follows.
-async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     let Signed { reply_token, assertion } = read(&bytes)?;
     let (at, principal) = (hub.clone(), call.known.principal.clone());
     let verified =
@@ -169,24 +177,60 @@ async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Probl
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
+// enforces: I34, S6
+/// Only somebody whose yes may count has passkeys: an agent, an auditor, and a program of this machine
+/// that showed nothing could otherwise register the person's first, and say yes with it.
+pub(super) fn may_answer(known: &AuthenticatedPeer) -> Result<(), Problem> {
+    match known.principal.role {
+        Role::AccessibilityConsumer | Role::Admin => Ok(()),
+        _ => Err(Denied::Role.into()),
+    }
+}
+
 // enforces: I34
-/// Whoever changes how a person shows that they are there has to show it first, once there is a way.
+/// Once there is a way to show that somebody is there, it has to be shown before it is changed; and never
+/// from a process of an agent.
 async fn may_change(
     hub: &Hub,
     known: &AuthenticatedPeer,
     subscription: &str,
 ) -> Result<(), Problem> {
     let signed = hub.0.passkeys.take(&known.principal, "").is_some();
-    if signed || !hub.has_presence(&known.principal.user) {
+    let shown = signed || is_unlocked(hub, known, subscription).await?;
+    is_own_process(hub, known, shown).await?;
+    if shown || !hub.has_presence(&known.principal.user) {
         return Ok(());
     }
     let text = "Type your PIN first, or sign with a passkey that you have.";
-    let locked = || Problem::new(StatusCode::FORBIDDEN, "locked", text);
-    let id = SubscriptionId::parse(subscription).map_err(|_| locked())?;
-    let arrival = hub.arrival(known, None, None).await;
-    let peer = known.clone();
-    let unlocked = hub.look(move |core| core.is_unlocked(&peer, id, &arrival)).await?;
-    if unlocked { Ok(()) } else { Err(locked()) }
+    Err(Problem::new(StatusCode::FORBIDDEN, "locked", text))
+}
+
+/// Whether the PIN was typed where this comes from.
+async fn is_unlocked(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    subscription: &str,
+) -> Result<bool, Problem> {
+    let Ok(id) = SubscriptionId::parse(subscription) else { return Ok(false) };
+    let (arrival, peer) = (hub.arrival(known, None, None).await, known.clone());
+    Ok(hub.look(move |core| core.is_unlocked(&peer, id, &arrival)).await?)
+}
+
+// enforces: I30, I34
+/// Nobody changes how a person shows that they are there from a process of one of their agents. Who has
+/// shown a PIN or a passkey is not only suspected of being one.
+pub(super) async fn is_own_process(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    shown: bool,
+) -> Result<(), Problem> {
+    let (arrival, user) = (hub.arrival(known, None, None).await, known.principal.user.clone());
+    if !hub.look(move |core| core.is_of_an_agent(&user, &arrival, shown)).await? {
+        return Ok(());
+    }
+    let text = "This program cannot be told from one that an agent started. Do it in a program that \
+                you started before the agent, or when the agent has ended.";
+    Err(Problem::new(StatusCode::FORBIDDEN, "own_process", text))
 }
 
 /// The domain and origin of the page that asks. Browsers name it with every POST, and the guard has

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, request::Parts};
 use tracing::field::Empty;
 use tracing::{Span, info, info_span};
 
-use super::Answer;
+use super::HttpResponse;
 use super::route::{self, RouteMatch};
 use crate::hub::Hub;
 
@@ -96,7 +96,7 @@ impl Recorded {
     // enforces: S8
     /// Tells the sender the id, and the log what was refused; in the hub's own words, never in those of
     /// the request.
-    pub(crate) fn end(self, hub: &Hub, answer: &mut Answer) {
+    pub(crate) fn end(self, hub: &Hub, answer: &mut HttpResponse) {
         if let Ok(id) = HeaderValue::from_str(&self.id) {
             answer.headers_mut().insert(&REQUEST_ID, id);
         }
@@ -120,7 +120,7 @@ impl Recorded {
     }
 }
 
-/// Bounds how much is logged of refusals: whoever is refused decides how often.
+/// Bounds how much is logged of refusals: the client that is refused decides how often.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog(Mutex<Window>);
 

@@ -8,7 +8,7 @@ use http::HeaderValue;
 use http::header::WWW_AUTHENTICATE;
 
 use super::record::Reason;
-use super::{Answer, json};
+use super::{HttpResponse, json};
 use crate::access::Denied;
 
 /// How deep a message may nest to be recognised.
@@ -81,7 +81,7 @@ pub(crate) fn denied(denied: Denied) -> Rejection {
 }
 
 /// The same as an answer over HTTP, to people who can sign in if that is so.
-pub(crate) fn denied_answer(why: Denied, can_sign_in: bool) -> Answer {
+pub(crate) fn denied_answer(why: Denied, can_sign_in: bool) -> HttpResponse {
     let mut rejection = denied(why);
     if can_sign_in && why != Denied::Role {
         let text = format!("{why} People sign in with `aaep login`, or on the page.");

@@ -29,6 +29,9 @@ pub(crate) enum Route {
     OpenSessions,
     EndSession(SessionId),
     EraseUser,
+    ResetPresence,
+    Deny,
+    Allow,
     Manifest,
     Health,
     Ready,
@@ -42,6 +45,7 @@ pub(crate) enum Route {
     FinishSignIn,
     Passkeys,
     Passkey(PasskeyStep),
+    Pin,
 }
 
 /// What somebody does about passkeys.
@@ -61,7 +65,9 @@ impl Route {
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
             | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | EraseUser
-            | Passkeys | Passkey(_) => Some(ApiSurface::Listener),
+            | ResetPresence | Deny | Allow | Passkeys | Passkey(_) | Pin => {
+                Some(ApiSurface::Listener)
+            }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
             // A code for the token proves nothing else.
@@ -134,6 +140,9 @@ paths! {
     POST "admin/agents/hand-over" => |_| Some(Route::HandOverId);
     GET "admin/sessions" => |_| Some(Route::OpenSessions);
     POST "admin/erase" => |_| Some(Route::EraseUser);
+    POST "admin/presence/reset" => |_| Some(Route::ResetPresence);
+    POST "admin/deny" => |_| Some(Route::Deny);
+    POST "admin/allow" => |_| Some(Route::Allow);
     POST "admin/sessions/{session_id}/end" => |ids| ids.session.map(Route::EndSession);
     GET "presence/passkeys" => |_| Some(Route::Passkeys);
     POST "presence/passkeys" => |_| Some(Route::Passkey(PasskeyStep::Register));
@@ -141,6 +150,7 @@ paths! {
     POST "presence/passkeys/remove" => |_| Some(Route::Passkey(PasskeyStep::Remove));
     POST "presence/passkeys/challenge" => |_| Some(Route::Passkey(PasskeyStep::Challenge));
     POST "presence/passkeys/assertion" => |_| Some(Route::Passkey(PasskeyStep::Assertion));
+    POST "presence/pin" => |_| Some(Route::Pin);
     POST "page/token" => |_| Some(Route::PageToken);
     GET "sign-in" => |_| Some(Route::SignIn);
     POST "sign-in/begin" => |_| Some(Route::BeginSignIn);

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::page::address_of;
-use super::{Answer, Problem, json as json_answer};
+use super::{HttpResponse, Problem, json as json_answer};
 use crate::hub::Hub;
 use crate::sign_in::{KnownProvider, SignInError};
 
@@ -46,14 +46,18 @@ struct Finish {
 }
 
 /// `GET sign-in`: the providers with which people sign in. Nobody is waited for.
-pub(crate) fn offers(hub: &Hub) -> Answer {
+pub(crate) fn offers(hub: &Hub) -> HttpResponse {
     let offers = hub.0.access.current().offers();
     json_answer(StatusCode::OK, serde_json::to_vec(&offers).unwrap_or_default())
 }
 
 /// `POST sign-in/begin`: where the page sends the person.
 // enforces: S5
-pub(crate) async fn begin(hub: &Hub, parts: &Parts, body: RequestBody) -> Result<Answer, Problem> {
+pub(crate) async fn begin(
+    hub: &Hub,
+    parts: &Parts,
+    body: RequestBody,
+) -> Result<HttpResponse, Problem> {
     let Begin { provider, state, code_challenge } = read(hub, body).await?;
     let (known, back) = (named(hub, &provider)?, back_to(&parts.headers)?);
     let fits =
@@ -88,7 +92,11 @@ pub(crate) async fn begin(hub: &Hub, parts: &Parts, body: RequestBody) -> Result
 
 /// `POST sign-in/token`: the code that the person came back with, or a refresh token, for tokens.
 // enforces: S5
-pub(crate) async fn finish(hub: &Hub, parts: &Parts, body: RequestBody) -> Result<Answer, Problem> {
+pub(crate) async fn finish(
+    hub: &Hub,
+    parts: &Parts,
+    body: RequestBody,
+) -> Result<HttpResponse, Problem> {
     let Finish { provider, code, code_verifier, refresh_token } = read(hub, body).await?;
     let (known, back) = (named(hub, &provider)?, back_to(&parts.headers)?);
     let offer = &known.offer;

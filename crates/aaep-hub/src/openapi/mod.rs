@@ -169,6 +169,24 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("200", "What was found, and whether it was erased.", "ErasedRecords")],
             &[],
         ),
+        ("POST", "admin/presence/reset") => about(
+            "For administrators: remove the PIN and the passkeys of somebody who lost them. Everybody who listens for them hears it.",
+            Some("UserToReset"),
+            &[("204", "There are none any more.", "")],
+            &[],
+        ),
+        ("POST", "admin/deny") => about(
+            "For administrators: shut a principal out at once, whatever it shows.",
+            Some("PrincipalName"),
+            &[("204", "It is shut out.", "")],
+            &[],
+        ),
+        ("POST", "admin/allow") => about(
+            "For administrators: let a principal in again that was shut out.",
+            Some("PrincipalName"),
+            &[("204", "It is let in.", "")],
+            &[],
+        ),
         ("GET", "admin/sessions") => about(
             "For administrators: every open session.",
             None,
@@ -179,6 +197,12 @@ fn about(method: &Method, path: &str) -> Option<About> {
             "For administrators: end a session.",
             None,
             &[("204", "It was cancelled, and what it asked for with it.", "")],
+            &[],
+        ),
+        ("POST", "presence/pin") => about(
+            "Set, change or remove your PIN; the one that you have is shown, or a passkey.",
+            Some("NewPin"),
+            &[("204", "It is as you say.", "")],
             &[],
         ),
         ("GET", "presence/passkeys") => {
@@ -424,7 +448,7 @@ mod tests {
         assert!(schemas["ConfirmationReply"]["properties"]["modified_action"].is_object());
         let asked = &schemas["SubscriptionRequest"]["properties"]["capabilities"];
         assert!(asked["properties"]["event_filters"].is_object(), "{asked}");
-        // Whoever sends something sees an example of it, and those of the protocol are valid.
+        // Every message that a client sends has an example, and those of the protocol are valid.
         for operation in document["paths"].as_object().unwrap().values() {
             for (method, operation) in operation.as_object().unwrap() {
                 let Some(body) = operation.get("requestBody") else { continue };

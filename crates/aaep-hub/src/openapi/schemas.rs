@@ -27,6 +27,7 @@ pub(super) fn all() -> Value {
         schemas.insert("NewSession".into(), new_session());
         schemas.append(&mut super::messages::all());
         schemas.extend(sign_in());
+        schemas.extend(administration());
         schemas.insert("NewEvent".into(), new_event());
         schemas.insert("NewExtensionEvent".into(), extension_event());
         for kind in EMITTED {
@@ -228,6 +229,11 @@ pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
         "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
         "ToErase" => json!({ "ann": { "user": "ann", "note": "request 7", "confirm": true } }),
+        "NewPin" => {
+            json!({ "first": { "pin": "a new one" }, "change": { "pin": "a new one", "old": "the old one" } })
+        }
+        "UserToReset" => json!({ "ann": { "user": "ann" } }),
+        "PrincipalName" => json!({ "tablet": { "name": "tablet" } }),
         "BeginSignIn" => json!({ "begin": {
             "provider": "login", "state": "bG9naW4",
             "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
@@ -501,6 +507,27 @@ fn fixed() -> Value {
             } } },
         },
     })
+}
+
+/// What is done about PINs, and about who may come in.
+fn administration() -> Map<String, Value> {
+    let schemas = json!({
+        "NewPin": {
+            "type": "object",
+            "properties": { "pin": text(), "old": text() },
+        },
+        "UserToReset": {
+            "type": "object",
+            "required": ["user"],
+            "properties": { "user": text() },
+        },
+        "PrincipalName": {
+            "type": "object",
+            "required": ["name"],
+            "properties": { "name": text() },
+        },
+    });
+    schemas.as_object().cloned().unwrap_or_default()
 }
 
 /// What goes to and fro when somebody signs in with an identity provider.

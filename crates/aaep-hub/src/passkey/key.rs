@@ -6,6 +6,7 @@ use aws_lc_rs::signature::{
 };
 use ciborium::Value;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{Base64, PasskeyError};
 
@@ -43,6 +44,22 @@ pub enum PublicKey {
 }
 
 impl PublicKey {
+    /// Names it: the SHA-256, in hexadecimal digits, of its algorithm's name and its parts, each after
+    /// its length in eight bytes. The audit says with it which keys came and went.
+    pub fn sha256(&self) -> String {
+        let (name, parts): (&str, &[&Base64]) = match self {
+            Self::Es256 { point } => ("ES256", &[point]),
+            Self::EdDsa { point } => ("EdDSA", &[point]),
+            Self::Rs256 { n, e } => ("RS256", &[n, e]),
+        };
+        let mut hash = Sha256::new();
+        for part in std::iter::once(name.as_bytes()).chain(parts.iter().map(|part| &*part.0)) {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Reads a COSE key (RFC 9053).
     pub(super) fn from_cose(key: &Value) -> Result<Self, PasskeyError> {
         let members = key.as_map().ok_or(PasskeyError::Malformed)?;

@@ -76,6 +76,13 @@ pub fn is_any_registered(config: &Config) -> Result<bool, Fault> {
     Ok(Passkeys::open(state)?.has_any())
 }
 
+/// What a user calls the passkeys that they registered with this hub, and the domain of each.
+pub fn registered(config: &Config, user: &str) -> Result<Vec<(String, String)>, Fault> {
+    let state = config.state.as_deref().or(config.data.as_deref());
+    let own = Passkeys::open(state)?.list(user);
+    Ok(own.into_iter().map(|passkey| (passkey.name, passkey.domain)).collect())
+}
+
 /// Where a passkey is good: the domain, and the origins that may ask for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelyingParty {

@@ -187,22 +187,29 @@ impl Passkeys {
         Ok(Ok(passkey))
     }
 
-    /// Removes a passkey; whether it was there. Writes to disk.
-    pub(crate) fn remove(&self, user: &str, id: &Base64) -> Result<bool, Fault> {
+    /// Removes a passkey, and gives it if it was there. Writes to disk.
+    pub(crate) fn remove(&self, user: &str, id: &Base64) -> Result<Option<Passkey>, Fault> {
         let mut inner = self.lock();
         let mut users = inner.users.clone();
-        let Some(own) = users.get_mut(user) else { return Ok(false) };
-        let before = own.len();
-        own.retain(|passkey| passkey.id != *id);
-        if own.len() == before {
-            return Ok(false);
-        }
+        let Some(own) = users.get_mut(user) else { return Ok(None) };
+        let Some(at) = own.iter().position(|passkey| passkey.id == *id) else { return Ok(None) };
+        let removed = own.remove(at);
         if own.is_empty() {
             users.remove(user);
         }
         self.write(&users)?;
         inner.users = users;
-        Ok(true)
+        Ok(Some(removed))
+    }
+
+    /// Removes every passkey of a user, and gives them. Writes to disk.
+    pub(crate) fn remove_all(&self, user: &str) -> Result<Vec<Passkey>, Fault> {
+        let mut inner = self.lock();
+        let mut users = inner.users.clone();
+        let Some(removed) = users.remove(user) else { return Ok(Vec::new()) };
+        self.write(&users)?;
+        inner.users = users;
+        Ok(removed)
     }
 
     /// Asks for a signature over one request; `None` if this person has no passkey for this domain.

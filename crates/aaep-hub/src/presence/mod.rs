@@ -3,34 +3,51 @@
 //! What is found out here goes into the engine as [`Evidence`](aaep_engine::Evidence); the engine
 //! decides. See `docs/presence.md` for what this keeps out, and what it does not.
 
+mod kept;
 mod pins;
 mod tries;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use aaep_engine::{Boot, SubscriberMessage};
-use aaep_transport::process::{Origin, SocketHolders};
+use aaep_engine::{Boot, Principal, SubscriberMessage};
+use aaep_transport::process::{Lineage, Origin, SocketHolders};
 use aaep_types::presence::{Pin, Unlock};
-use aaep_types::{Presence, PresenceWord, RiskLevel, SubscriptionId};
+use aaep_types::{Presence, PresenceWord, RiskLevel, SessionId, SubscriptionId};
 use tokio::sync::Semaphore;
 
 use crate::access::AuthenticatedPeer;
-use crate::clock;
 use crate::hub::{Hub, Stopped};
+use crate::{Fault, clock};
+pub(crate) use kept::KeptProcesses;
+use pins::Pins;
 use tries::Tries;
 
-use pins::Pins;
 pub use pins::{MIN_PIN_CHARACTERS, PIN_FILE_NAME, PinFile};
 
 /// PINs that are hashed at the same time: each takes a processor and 19 MiB for a while.
 const HASHED_AT_ONCE: usize = 2;
+
+/// How often the file of the PINs is looked at.
+const LOOK_AT_PINS: Duration = Duration::from_secs(3);
 
 /// Users whose tries are remembered.
 const REMEMBERED_USERS: usize = 4096;
 
 /// The program that asks on behalf of others, and as what.
 const HELPER: (&str, &[&str]) = ("aaep", &["hook", "mcp"]);
+
+/// Whether `aaep`, called with these words, is a terminal in which a person talks with an agent, and hears
+/// and answers what it asks (`aaep acp --run`, `aaep guard run`).
+fn is_talk(words: &[String]) -> bool {
+    let mut own = words.iter().map(String::as_str).take_while(|word| *word != "--");
+    match own.next() {
+        Some("acp") => own.any(|word| word == "--run"),
+        Some("guard") => own.next() == Some("run"),
+        _ => false,
+    }
+}
 
 /// Asked of the system once: it is looked at for every answer.
 static OWN_PID: LazyLock<u32> = LazyLock::new(std::process::id);
@@ -44,6 +61,16 @@ pub(crate) struct PresenceDesk {
     holders: Arc<SocketHolders>,
     /// Where the hub listens.
     ports: Arc<[u16]>,
+    /// What is known of agents' processes after a restart; `None` for a hub that keeps nothing.
+    kept: Option<Arc<KeptProcesses>>,
+}
+
+/// What became of a PIN that was typed to change it.
+pub(crate) enum Tried {
+    Right,
+    Wrong,
+    /// It was not looked at: so many seconds until another one is.
+    Wait(u64),
 }
 
 /// How a reply came, beyond who sent it.
@@ -56,10 +83,12 @@ pub(crate) struct Arrival {
     pub(crate) link: Option<u64>,
     /// A signature over this very answer that was verified; empty for none.
     pub(crate) assertion: Arc<[u8]>,
+    /// It is a terminal of `aaep` in which a person talks with an agent that it started.
+    pub(crate) is_talk: bool,
 }
 
 impl PresenceDesk {
-    pub(crate) fn new(file: Option<PinFile>, ports: Vec<u16>) -> Self {
+    pub(crate) fn new(file: Option<PinFile>, ports: Vec<u16>, kept: Option<KeptProcesses>) -> Self {
         let pins = Pins::new(file);
         pins.refresh();
         Self {
@@ -68,7 +97,13 @@ impl PresenceDesk {
             hashing: Semaphore::new(HASHED_AT_ONCE),
             holders: Arc::default(),
             ports: ports.into(),
+            kept: kept.map(Arc::new),
         }
+    }
+
+    /// What was kept of agents' processes.
+    pub(crate) fn kept(&self) -> Option<&KeptProcesses> {
+        self.kept.as_deref()
     }
 
     fn tries(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Tries>> {
@@ -78,6 +113,16 @@ impl PresenceDesk {
     /// Whether a user has a PIN.
     pub(crate) fn has_pin(&self, user: &str) -> bool {
         self.pins.get(user).is_some()
+    }
+
+    /// Sets a user's PIN; false for a hub that keeps nothing. Writes to disk, and takes its time.
+    pub(crate) fn set_pin(&self, user: &str, pin: &Pin<'_>) -> Result<bool, Fault> {
+        self.pins.set(user, pin)
+    }
+
+    /// Takes a user's PIN away; false if there was none. Writes to disk.
+    pub(crate) fn remove_pin(&self, user: &str) -> Result<bool, Fault> {
+        self.pins.remove(user)
     }
 
     fn with_tries<T>(&self, user: &Arc<str>, act: impl FnOnce(&mut Tries) -> T) -> T {
@@ -90,7 +135,7 @@ impl PresenceDesk {
 }
 
 // enforces: I34
-/// How present whoever says yes has to be, where nobody said it: what is of high risk and cannot be
+/// The presence that a yes requires, where nobody said it: what is of high risk and cannot be
 /// undone needs a PIN or a passkey, once its user has one.
 pub(crate) fn usual(risk: RiskLevel, irreversible: bool, has_any: bool) -> Presence {
     match risk {
@@ -100,12 +145,34 @@ pub(crate) fn usual(risk: RiskLevel, irreversible: bool, has_any: bool) -> Prese
 }
 
 impl Hub {
+    // enforces: I34
+    /// Looks now and then whether the PINs are others. Nobody has to ask first: a PIN that an agent set
+    /// is heard of before it matters.
+    pub(crate) async fn watch_pins(self) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_AT_PINS) => {}
+                () = self.stopping() => return,
+            }
+            self.announce_changes();
+        }
+    }
+
     /// Whether a user has a way to show that they are there, as of now; a change of it is announced.
     pub(crate) fn has_presence(&self, user: &str) -> bool {
-        for changed in self.0.presence.pins.refresh() {
-            self.tell(move |core| core.announce_presence(&changed, None, PresenceWord::Changed, 0));
-        }
+        self.announce_changes();
         self.0.presence.has_pin(user) || self.0.passkeys.has(user)
+    }
+
+    /// Tells everybody whose PIN was set, changed or removed in the file, and notes it for the audit.
+    pub(crate) fn announce_changes(&self) {
+        for changed in self.0.presence.pins.refresh() {
+            tracing::info!(user = changed, "a PIN was set, changed or removed");
+            self.tell(move |core| {
+                core.note_pin(None, "pin_changed", &changed);
+                core.announce_presence(&changed, None, PresenceWord::Changed, 0);
+            });
+        }
     }
 
     // enforces: I30
@@ -130,6 +197,32 @@ impl Hub {
         self.found_origin(known).await.on_behalf(HELPER.0, HELPER.1)
     }
 
+    // enforces: I30
+    /// Keeps which processes have opened a session, or ask in it. If that fails, they are not known
+    /// after a restart, and everybody on this machine is suspected.
+    pub(crate) async fn keep_processes(
+        &self,
+        session: SessionId,
+        opened: bool,
+        lines: Vec<Arc<Lineage>>,
+    ) {
+        let Some(kept) = self.0.presence.kept.clone() else { return };
+        let (file, added) = (kept.clone(), move || kept.add(session, opened, &lines));
+        let Ok(added) = tokio::task::spawn_blocking(added).await else { return };
+        let length = added.unwrap_or_else(|fault| {
+            tracing::warn!("an agent's processes are not kept: {fault}");
+            None
+        });
+        let Some(length) = length else { return };
+        let Ok(open) = self.look(|core| core.open_sessions()).await else { return };
+        let open = open.into_iter().map(|(session, _)| session).collect();
+        if let Ok(Err(fault)) =
+            tokio::task::spawn_blocking(move || file.rewrite(&open, length)).await
+        {
+            tracing::warn!("the file of agents' processes stays as it is: {fault}");
+        }
+    }
+
     /// How a message came, and from which processes, as they are now; with what was signed for it.
     pub(crate) async fn arrival(
         &self,
@@ -140,7 +233,8 @@ impl Hub {
         let origin = self.found_origin(known).await.now();
         let token = message.and_then(SubscriberMessage::accepts);
         let signed = token.and_then(|token| self.0.passkeys.take(&known.principal, token.as_str()));
-        Arrival { origin, link, assertion: signed.unwrap_or_default() }
+        let is_talk = origin.is_this_program(HELPER.0, is_talk);
+        Arrival { origin, link, assertion: signed.unwrap_or_default(), is_talk }
     }
 
     // enforces: I34, I29
@@ -183,9 +277,48 @@ impl Hub {
         let now = clock::now().boot;
         let (failures, seconds) = desk.with_tries(&user, |tries| tries.wrong(id, now));
         tracing::warn!(user = &*user, failures, "a wrong PIN was typed");
-        let announce = PresenceWord::Tried;
-        self.look(move |core| core.announce_presence(&user, Some(id), announce, failures)).await?;
+        let by = known.principal.clone();
+        self.look(move |core| {
+            core.note_pin(Some(&by), "pin_tried", &user);
+            core.announce_presence(&user, Some(id), PresenceWord::Tried, failures);
+        })
+        .await?;
         told(PresenceWord::Wrong, seconds, failures)
+    }
+}
+
+impl Hub {
+    // enforces: I34
+    /// Compares a PIN that somebody typed to change it. A wrong one counts like every other, and whoever
+    /// tries so waits like everybody who comes anew.
+    pub(crate) async fn try_pin(
+        &self,
+        by: &Principal,
+        pin: Pin<'static>,
+    ) -> Result<Tried, Stopped> {
+        let (desk, user) = (&self.0.presence, &by.user);
+        self.announce_changes();
+        let Some(stored) = desk.pins.get(user) else { return Ok(Tried::Wrong) };
+        let (nowhere, now) = (SubscriptionId::from_bits(0), clock::now().boot);
+        if let Err(seconds) = desk.with_tries(user, |tries| tries.admit(nowhere, now, now)) {
+            return Ok(Tried::Wait(seconds));
+        }
+        let permit = desk.hashing.acquire().await.map_err(|_| Stopped)?;
+        let compared = tokio::task::spawn_blocking(move || stored.is(&pin)).await;
+        drop(permit);
+        if compared.unwrap_or(false) {
+            desk.with_tries(user, |tries| tries.right(nowhere));
+            return Ok(Tried::Right);
+        }
+        let (failures, _) = desk.with_tries(user, |tries| tries.wrong(nowhere, now));
+        tracing::warn!(user = &**user, failures, "a wrong PIN was typed");
+        let by = by.clone();
+        self.look(move |core| {
+            core.note_pin(Some(&by), "pin_tried", &by.user);
+            core.announce_presence(&by.user, None, PresenceWord::Tried, failures);
+        })
+        .await?;
+        Ok(Tried::Wrong)
     }
 }
 

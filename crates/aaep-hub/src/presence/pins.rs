@@ -170,11 +170,11 @@ impl PinFile {
 #[derive(Debug)]
 pub(super) struct Pins {
     file: Option<PinFile>,
-    known: Mutex<Known>,
+    known: Mutex<LoadedPins>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct LoadedPins {
     /// When the file was changed last, and how long it was.
     stamp: Option<(SystemTime, u64)>,
     pins: Arc<BTreeMap<String, StoredPin>>,
@@ -187,12 +187,13 @@ impl Pins {
         Self { file, known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LoadedPins> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks whether the file has changed, and says whose PIN is another than before, or gone. A
-    /// file that cannot be read changes nothing.
+    // enforces: I34
+    /// Looks whether the file has changed, and says whose PIN is another than before, new or gone. A
+    /// file that cannot be read changes nothing. What is there at the first look is no change.
     pub(super) fn refresh(&self) -> Vec<String> {
         let Some(file) = &self.file else { return Vec::new() };
         let metadata = file.path().metadata().ok();
@@ -209,10 +210,23 @@ impl Pins {
                 return Vec::new();
             }
         };
-        let changed = known.pins.iter().filter(|(user, pin)| pins.get(*user) != Some(pin));
-        let changed = changed.map(|(user, _)| user.clone()).collect();
-        *known = Known { stamp, pins: Arc::new(pins), is_read: true };
+        let before = known.pins.iter().filter(|(user, pin)| pins.get(*user) != Some(pin));
+        let new = pins.keys().filter(|user| !known.pins.contains_key(*user));
+        let changed = before.map(|(user, _)| user).chain(new).cloned();
+        let changed = if known.is_read { changed.collect() } else { Vec::new() };
+        *known = LoadedPins { stamp, pins: Arc::new(pins), is_read: true };
         changed
+    }
+
+    /// Puts a user's PIN into the file; false for a hub that keeps nothing. Writes to disk.
+    pub(super) fn set(&self, user: &str, pin: &Pin<'_>) -> Result<bool, Fault> {
+        let Some(file) = &self.file else { return Ok(false) };
+        file.set(user, pin).map(|()| true)
+    }
+
+    /// Takes a user's PIN out of the file; false if there was none. Writes to disk.
+    pub(super) fn remove(&self, user: &str) -> Result<bool, Fault> {
+        self.file.as_ref().map_or(Ok(false), |file| file.remove(user))
     }
 
     pub(super) fn get(&self, user: &str) -> Option<StoredPin> {
@@ -245,7 +259,11 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(file.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
         }
-        assert!(pins.refresh().is_empty(), "a first PIN is no change");
+        assert_eq!(pins.refresh(), ["ann", "bob"], "an agent could have set a first PIN");
+        assert!(
+            Pins::new(Some(file.clone())).refresh().is_empty(),
+            "what was there before is not new"
+        );
         assert!(pins.get("ann").unwrap().is(&pin("correct horse")));
         assert!(!pins.get("ann").unwrap().is(&pin("Correct horse")));
         assert_ne!(pins.get("ann"), pins.get("bob"), "each has a salt of its own");

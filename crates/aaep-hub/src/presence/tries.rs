@@ -17,7 +17,7 @@ const FORGOTTEN_SECONDS: u64 = 60 * 60;
 /// Subscriptions whose own tries are remembered.
 const REMEMBERED: usize = 256;
 
-/// Subscriptions that wait only for their own tries: whoever opens a thousand before the first guess
+/// Subscriptions that wait only for their own tries: opening a thousand before the first guess
 /// does not get a thousand times as many.
 const MAX_ELDERS: usize = 8;
 
@@ -76,8 +76,8 @@ impl Tries {
     /// how many seconds it has to wait. One that is looked at counts as wrong until it was
     /// [`right`](Self::right).
     ///
-    /// A subscription that was there before the first wrong try waits only for its own: whoever
-    /// guesses elsewhere keeps nobody out who was there before.
+    /// A subscription that was there before the first wrong try waits only for its own:
+    /// guesses elsewhere lock out nobody who was there before.
     pub(super) fn admit(
         &mut self,
         id: SubscriptionId,

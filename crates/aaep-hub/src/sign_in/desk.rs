@@ -38,7 +38,7 @@ impl SignInDesk {
         Self { under_way, described: Mutex::default() }
     }
 
-    /// Whoever is not let in yet makes the hub ask somebody: few at once.
+    /// Clients that are not let in yet make the hub ask a provider: few at once.
     pub(crate) fn begin(&self, from: IpAddr) -> Result<AddressSlot<'_>, Refusal> {
         self.under_way.take(from)
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use aaep_transport::client::{Answer, HttpClient, Options};
+use aaep_transport::client::{FullResponse, HttpClient, Options};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use serde::Deserialize;
@@ -141,13 +141,13 @@ impl Provider {
         &self,
         endpoint: &str,
         form: &[(&str, &str)],
-    ) -> Result<Answer, SignInError> {
+    ) -> Result<FullResponse, SignInError> {
         send(endpoint, self.roots.as_deref(), Method::POST, encoded(form)).await
     }
 }
 
 /// The word for what is wrong, if it is one; what else the answer says is nobody's business here.
-fn refused(answer: &Answer) -> SignInError {
+fn refused(answer: &FullResponse) -> SignInError {
     let is_word = |word: &str| {
         word.len() <= MAX_ERROR
             && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
@@ -166,7 +166,7 @@ async fn send(
     roots: Option<&[u8]>,
     method: Method,
     form: String,
-) -> Result<Answer, SignInError> {
+) -> Result<FullResponse, SignInError> {
     let (origin, path) = split(url).ok_or(SignInError::Insecure("address"))?;
     let options = Options {
         extra_roots_pem: roots.map(<[u8]>::to_vec),

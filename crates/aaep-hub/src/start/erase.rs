@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aaep_engine::Record;
 use aaep_store::audit::{Filter, Plan, Which, export, plan};
-use aaep_store::{CannotOpen, Entry, Fault as JournalFault, Note, Reader, Unit};
+use aaep_store::{CannotOpen, Entry, JournalFault, Note, Reader, Unit};
 
 use super::journal::{JOURNAL_NAME, cannot_open};
 use super::{DataDirectory, Kept};

@@ -278,7 +278,7 @@ pub(crate) fn clock_difference(now: Now) -> i64 {
 
 /// Names this boot of the machine; empty where nobody tells, or where the boot clock is not the
 /// machine's own.
-fn boot_identity() -> String {
+pub(crate) fn boot_identity() -> String {
     if cfg!(any(target_os = "linux", target_os = "android")) {
         let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         return id.trim().chars().take(64).collect();

@@ -4,13 +4,11 @@
 mod check;
 mod data;
 mod erase;
-mod files;
 pub(crate) mod journal;
 mod keys;
 mod migrate;
-mod policy;
-mod profile;
-mod signing;
+mod named_files;
+mod open_files;
 
 use aaep_policy::Policy;
 use aaep_signature::SigningKey;
@@ -24,13 +22,11 @@ pub use check::check;
 pub use data::DataDirectory;
 pub(crate) use data::hub_at_work;
 pub use erase::{Erase, Erased, copy_of, erase};
-pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
 pub use migrate::{Migrated, migrate};
-pub use policy::policy;
-pub use profile::profile;
-pub use signing::{make_manifest_key, manifest_key};
+pub use named_files::{make_manifest_key, manifest_key, policy, profile};
+pub use open_files::allow_connections;
 
 /// A configuration that was found safe, and what a hub needs before it opens its doors. It is made
 /// only by the checks ([`Builder::prepare`](crate::Builder::prepare)), and cannot be changed.
@@ -51,6 +47,7 @@ pub struct Prepared {
     pub(crate) token_key: TokenKey,
     pub(crate) warnings: Vec<String>,
     pub(crate) trace_parent: Option<crate::http::TraceParent>,
+    pub(crate) config_file: Option<std::path::PathBuf>,
 }
 
 impl Prepared {
@@ -160,6 +157,7 @@ impl Prepared {
             token_key,
             warnings,
             trace_parent: None,
+            config_file: None,
         }
     }
 

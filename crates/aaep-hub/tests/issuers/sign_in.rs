@@ -1,7 +1,7 @@
 //! Signing in from the page, as far as no provider is needed: what is refused, and what is said.
 
 use aaep_hub::Hub;
-use aaep_transport::client::{Answer, HttpClient, Options};
+use aaep_transport::client::{FullResponse, HttpClient, Options};
 use http::header::{CONTENT_TYPE, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ struct Page {
 }
 
 impl Page {
-    async fn post(&self, path: &str, body: Value) -> Answer {
+    async fn post(&self, path: &str, body: Value) -> FullResponse {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(origin) = &self.origin {

@@ -147,7 +147,7 @@ fn no_other_key_and_no_other_algorithm_signs_for_the_issuer() {
         let secret = EncodingKey::from_secret(secret.as_bytes());
         provider.denied(&encode(&header, &claims(60), &secret).unwrap());
     }
-    // An id that nobody has, and a key of the sender's own in the header.
+    // An unknown id, and a key of the sender's own in the header.
     let header = Header { kid: Some("../first".into()), ..key.header() };
     provider.denied(&encode(&header, &claims(60), &key.private).unwrap());
     let own = serde_json::from_value(stranger.public()).unwrap();

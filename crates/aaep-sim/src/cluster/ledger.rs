@@ -29,7 +29,7 @@ pub(super) enum Who {
 
 /// How a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum RequestEnd {
     Accepted(Who),
     Rejected(Who),
     TimedOut,
@@ -41,7 +41,7 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
     Asked { request: u32, deadline: Micros },
-    Resolved { request: u32, outcome: Outcome },
+    Resolved { request: u32, outcome: RequestEnd },
     Invoked { request: u32 },
 }
 
@@ -59,10 +59,10 @@ impl Kept {
         let (kind, request, detail, deadline) = match self.fact {
             Fact::Asked { request, deadline } => (1, request, 0, deadline),
             Fact::Resolved { request, outcome } => match outcome {
-                Outcome::Accepted(by) => (2, request, who(by), 0),
-                Outcome::Rejected(by) => (3, request, who(by), 0),
-                Outcome::TimedOut => (4, request, 0, 0),
-                Outcome::Withdrawn => (5, request, 0, 0),
+                RequestEnd::Accepted(by) => (2, request, who(by), 0),
+                RequestEnd::Rejected(by) => (3, request, who(by), 0),
+                RequestEnd::TimedOut => (4, request, 0, 0),
+                RequestEnd::Withdrawn => (5, request, 0, 0),
             },
             Fact::Invoked { request } => (6, request, 0, 0),
         };
@@ -83,10 +83,10 @@ impl Kept {
         let resolved = |outcome| Fact::Resolved { request, outcome };
         let fact = match kind {
             1 => Fact::Asked { request, deadline: i64::from_le_bytes(*deadline) },
-            2 => resolved(Outcome::Accepted(who)),
-            3 => resolved(Outcome::Rejected(who)),
-            4 => resolved(Outcome::TimedOut),
-            5 => resolved(Outcome::Withdrawn),
+            2 => resolved(RequestEnd::Accepted(who)),
+            3 => resolved(RequestEnd::Rejected(who)),
+            4 => resolved(RequestEnd::TimedOut),
+            5 => resolved(RequestEnd::Withdrawn),
             6 => Fact::Invoked { request },
             _ => return None,
         };
@@ -139,7 +139,7 @@ impl Ledger {
                 Fact::Resolved { request, outcome } => {
                     ledger.open.remove(&request);
                     ledger.approved.remove(&request);
-                    if matches!(outcome, Outcome::Accepted(_)) {
+                    if matches!(outcome, RequestEnd::Accepted(_)) {
                         ledger.approved.insert(request);
                     }
                 }
@@ -155,7 +155,7 @@ impl Ledger {
             let open = std::mem::take(&mut ledger.open).into_keys();
             let all: Vec<u32> = open.chain(std::mem::take(&mut ledger.approved)).collect();
             for request in all {
-                let outcome = Outcome::Withdrawn;
+                let outcome = RequestEnd::Withdrawn;
                 withdrawn.push(ledger.keep(Fact::Resolved { request, outcome }));
             }
         }
@@ -197,7 +197,7 @@ impl Ledger {
             return None;
         }
         self.open.remove(&request);
-        let outcome = if yes { Outcome::Accepted(by) } else { Outcome::Rejected(by) };
+        let outcome = if yes { RequestEnd::Accepted(by) } else { RequestEnd::Rejected(by) };
         if yes {
             self.approved.insert(request);
         }
@@ -211,7 +211,7 @@ impl Ledger {
             self.open.iter().filter(|(_, open)| late(open)).map(|(request, _)| *request).collect();
         let resolve = |request: u32| {
             self.open.remove(&request);
-            self.keep(Fact::Resolved { request, outcome: Outcome::TimedOut })
+            self.keep(Fact::Resolved { request, outcome: RequestEnd::TimedOut })
         };
         due.into_iter().map(resolve).collect()
     }

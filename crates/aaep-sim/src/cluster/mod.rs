@@ -12,7 +12,7 @@ mod oracle;
 mod store;
 mod world;
 
-pub use oracle::Found;
+pub use oracle::ClusterViolation;
 pub use world::{Report, run};
 
 /// Rules that can be broken, each by itself.
@@ -61,7 +61,7 @@ pub const BROKEN: [Broken; 12] = [
 ];
 
 /// Runs schedules from this seed on until one finds the broken rule out; gives how many it took.
-pub fn hunt(broken: Broken, seed: u64, at_most: u64) -> Option<(u64, Found)> {
+pub fn hunt(broken: Broken, seed: u64, at_most: u64) -> Option<(u64, ClusterViolation)> {
     (0..at_most).find_map(|index| {
         let found = run(seed.wrapping_add(index), Some(broken)).found?;
         Some((index + 1, found))

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aaep_store::log::{Body, MemoryStore, ShardLog};
 
-use super::ledger::{Fact, Kept, Micros, Outcome, Who};
+use super::ledger::{Fact, Kept, Micros, RequestEnd, Who};
 use super::world::{SHARD, key};
 
 /// What was found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found(pub String);
+pub struct ClusterViolation(pub String);
 
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<ClusterViolation>,
     /// What was told under each number; what is not kept is told by its author and a count.
     events: BTreeMap<u64, Result<Fact, (usize, u64)>>,
-    outcomes: BTreeMap<u32, Outcome>,
+    outcomes: BTreeMap<u32, RequestEnd>,
     invoked: BTreeSet<u32>,
     deadlines: BTreeMap<u32, Micros>,
     /// What the user really said, yes or no, to which request.
@@ -43,7 +43,7 @@ pub(super) fn read(store: &MemoryStore) -> Result<Vec<Kept>, String> {
 impl Oracle {
     pub(super) fn demand(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds && self.found.is_none() {
-            self.found = Some(Found(what()));
+            self.found = Some(ClusterViolation(what()));
         }
     }
 
@@ -60,16 +60,16 @@ impl Oracle {
         let Fact::Resolved { request, outcome } = kept.fact else { return };
         let Some(deadline) = self.deadlines.get(&request).copied() else { return };
         match outcome {
-            Outcome::Accepted(by) | Outcome::Rejected(by) => {
-                let yes = matches!(outcome, Outcome::Accepted(_));
+            RequestEnd::Accepted(by) | RequestEnd::Rejected(by) => {
+                let yes = matches!(outcome, RequestEnd::Accepted(_));
                 let lawful = by == Who::User && self.said.contains(&(request, yes));
                 self.demand(lawful, || format!("request {request} was answered by {by:?}"));
                 self.demand(now < deadline, || format!("request {request} was answered too late"));
             }
-            Outcome::TimedOut => {
+            RequestEnd::TimedOut => {
                 self.demand(now >= deadline, || format!("request {request} timed out too soon"));
             }
-            Outcome::Withdrawn => {}
+            RequestEnd::Withdrawn => {}
         }
     }
 
@@ -84,12 +84,12 @@ impl Oracle {
             Fact::Resolved { request, outcome } => {
                 let before = self.outcomes.insert(request, outcome);
                 let lawful = before.is_none_or(|before| before == outcome)
-                    || self.restored && outcome == Outcome::Withdrawn;
+                    || self.restored && outcome == RequestEnd::Withdrawn;
                 self.demand(lawful, || format!("request {request}: {before:?}, then {outcome:?}"));
             }
             Fact::Invoked { request } => {
-                // Whoever accepted it may have died before anybody was told; the log says so.
-                let yes = |kept: &Kept| matches!(kept.fact, Fact::Resolved { request: of, outcome: Outcome::Accepted(_) } if of == request);
+                // The node that took the answer may have died before it told anybody; the log says so.
+                let yes = |kept: &Kept| matches!(kept.fact, Fact::Resolved { request: of, outcome: RequestEnd::Accepted(_) } if of == request);
                 let accepted = log.as_ref().is_ok_and(|log| log.iter().any(yes));
                 self.demand(accepted, || format!("request {request} runs without a yes"));
                 let first = self.invoked.insert(request);
@@ -122,7 +122,7 @@ impl Oracle {
         for kept in log {
             if let Fact::Resolved { request, outcome } = kept.fact {
                 let first = resolved.insert(request);
-                self.demand(first || outcome == Outcome::Withdrawn, || {
+                self.demand(first || outcome == RequestEnd::Withdrawn, || {
                     format!("request {request} is resolved twice in the log")
                 });
             }

@@ -6,7 +6,7 @@ use aaep_store::log::{LogStorage as _, MemoryFault, MemoryStore, Stage};
 use super::Broken;
 use super::ledger::{Fact, Kept, Micros, Who};
 use super::node::Node;
-use super::oracle::{Found, Oracle, read};
+use super::oracle::{ClusterViolation, Oracle, read};
 use crate::random::Random;
 
 pub(super) const SHARD: &str = "s";
@@ -17,7 +17,7 @@ const STEPS: usize = 400;
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// What must hold and did not.
-    pub found: Option<Found>,
+    pub found: Option<ClusterViolation>,
     /// How often a node took the shard over.
     pub takeovers: u64,
     /// How much people were told.

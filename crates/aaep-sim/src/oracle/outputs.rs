@@ -1,6 +1,6 @@
 //! What agents are told: decisions, and actions given back to run.
 
-use aaep_engine::{Answer, Blame, EventNumber, Outcome, Refusal, RequestId};
+use aaep_engine::{Blame, EventNumber, Handled, Outcome, Refusal, RequestId};
 use aaep_types::ToolCallId;
 
 use super::facts::Asking;
@@ -113,7 +113,7 @@ impl Oracle {
 
     /// I29: the shares of all users fit into what there is, so nobody is ever refused for what others
     /// hold.
-    pub(crate) fn refused_fairly(&mut self, answer: &Result<Answer, Refusal>) {
+    pub(crate) fn refused_fairly(&mut self, answer: &Result<Handled, Refusal>) {
         let Err(refusal) = answer else { return };
         let mut all = ["sessions", "pending_requests", "pending_bytes", "known_calls"].into_iter();
         let others = all.any(|name| refusal.text.contains(&format!("(limits.{name})")));
@@ -125,7 +125,7 @@ impl Oracle {
         &mut self,
         session: SessionId,
         agent: usize,
-        answer: &Result<Answer, Refusal>,
+        answer: &Result<Handled, Refusal>,
     ) {
         if matches!(answer, Err(refusal) if refusal.blame == Blame::NotYours) {
             return;

@@ -3,7 +3,7 @@
 
 use super::entry::{Body, LogEntry};
 use super::parts::{NotWhole, Parts};
-use crate::journal::Fault;
+use crate::journal::JournalFault;
 use crate::sqlite::{Sqlite, Start};
 
 /// So many entries are copied in one transaction. A copy that was not finished is made anew.
@@ -19,18 +19,18 @@ pub struct CopyOfLog {
 
 impl CopyOfLog {
     /// Begins a copy in an empty journal.
-    pub fn new(mut journal: Sqlite) -> Result<Self, Fault> {
+    pub fn new(mut journal: Sqlite) -> Result<Self, JournalFault> {
         journal.is_disposable()?;
         journal.begin_group()?;
         Ok(Self { journal, grouped: 0, parts: Parts::default() })
     }
 
     /// Takes the next entry of the log over. A claim is a start of a hub there.
-    pub fn take(&mut self, mut entry: LogEntry) -> Result<(), Fault> {
+    pub fn take(&mut self, mut entry: LogEntry) -> Result<(), JournalFault> {
         match self.parts.take(&mut entry) {
             Ok(Some(units)) => self.journal.keep_in_group(&units, entry.at)?,
             Ok(None) => {}
-            Err(NotWhole) => return Err(Fault::Failed),
+            Err(NotWhole) => return Err(JournalFault::Failed),
         }
         match &entry.body {
             Body::Claimed { .. } => {
@@ -53,7 +53,7 @@ impl CopyOfLog {
     }
 
     /// The whole copy.
-    pub fn finish(mut self) -> Result<Sqlite, Fault> {
+    pub fn finish(mut self) -> Result<Sqlite, JournalFault> {
         self.journal.end_group()?;
         Ok(self.journal)
     }

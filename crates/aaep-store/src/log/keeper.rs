@@ -10,7 +10,7 @@ use super::parts::bodies;
 use super::storage::{LogStorage, Unavailable};
 use super::{Body, CannotRead, LogEntry, ShardLog};
 use crate::head::Head;
-use crate::journal::Fault;
+use crate::journal::JournalFault;
 use crate::unit::Unit;
 
 /// How long a store that does not answer is waited for before it is asked again.
@@ -25,7 +25,7 @@ pub enum CannotOwn {
     /// The log cannot be read.
     Log(CannotRead),
     /// What was read could not be taken in.
-    Reader(Fault),
+    Reader(JournalFault),
 }
 
 impl fmt::Display for CannotOwn {
@@ -42,12 +42,12 @@ impl std::error::Error for CannotOwn {}
 
 /// Where a journal's thread keeps units before it keeps them in its own file.
 pub trait UnitLog: Send + fmt::Debug {
-    /// Makes units durable in the log, all of them or none. After [`Fault::Away`] nobody knows; then the
-    /// same units are offered again, and no others. After [`Fault::Fenced`] nothing is ever kept again.
-    fn keep(&mut self, units: &[Unit]) -> Result<(), Fault>;
+    /// Makes units durable in the log, all of them or none. After [`JournalFault::Away`] nobody knows; then the
+    /// same units are offered again, and no others. After [`JournalFault::Fenced`] nothing is ever kept again.
+    fn keep(&mut self, units: &[Unit]) -> Result<(), JournalFault>;
 
     /// Notes outside of the store how far the log is. What the last units mean is durable by then.
-    fn note(&mut self) -> Result<(), Fault>;
+    fn note(&mut self) -> Result<(), JournalFault>;
 
     /// Says in the log that its owner is done with it.
     fn release(&mut self);
@@ -80,7 +80,7 @@ impl<P: LogStorage> ShardKeeper<P> {
         log: ShardLog<P>,
         at: i64,
         patience: Duration,
-        mut each: impl FnMut(LogEntry) -> Result<(), Fault>,
+        mut each: impl FnMut(LogEntry) -> Result<(), JournalFault>,
     ) -> Result<Self, CannotOwn> {
         let end = Instant::now() + patience;
         let mut keeper =
@@ -138,7 +138,7 @@ impl<P: LogStorage> ShardKeeper<P> {
 }
 
 impl<P: LogStorage> ShardKeeper<P> {
-    fn keep_body(&mut self, body: &Body) -> Result<(), Fault> {
+    fn keep_body(&mut self, body: &Body) -> Result<(), JournalFault> {
         // The owner counts what is appended together as one. After a pause it goes on with the same.
         let event = match self.todo.pop() {
             Some(OwnerAction::Pause) => OwnerEvent::PauseOver,
@@ -154,28 +154,28 @@ impl<P: LogStorage> ShardKeeper<P> {
                 // It stays to be done: the next call goes on from there.
                 OwnerAction::Pause => {
                     self.todo.push(OwnerAction::Pause);
-                    return Err(Fault::Away);
+                    return Err(JournalFault::Away);
                 }
                 OwnerAction::Tell { .. } => return Ok(()),
                 // Refused: the engine is to be dropped.
                 _ => {
                     self.todo.clear();
-                    return Err(Fault::Fenced);
+                    return Err(JournalFault::Fenced);
                 }
             };
             if let super::Appended::Stuck(Unavailable::Misuse(_)) = answer {
-                return Err(Fault::Failed);
+                return Err(JournalFault::Failed);
             }
             self.handle(OwnerEvent::Appended(answer));
         }
-        Err(Fault::Fenced)
+        Err(JournalFault::Fenced)
     }
 }
 
 impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
-    fn keep(&mut self, units: &[Unit]) -> Result<(), Fault> {
+    fn keep(&mut self, units: &[Unit]) -> Result<(), JournalFault> {
         if !self.owner.serves() {
-            return Err(Fault::Fenced);
+            return Err(JournalFault::Fenced);
         }
         let bodies = bodies(units);
         while let Some(body) = bodies.get(self.kept_parts) {
@@ -187,10 +187,10 @@ impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
     }
 
     // enforces: I2
-    fn note(&mut self) -> Result<(), Fault> {
+    fn note(&mut self) -> Result<(), JournalFault> {
         let Some(head) = &self.head else { return Ok(()) };
         let mut head = head.lock().unwrap_or_else(PoisonError::into_inner);
-        head.note(self.log.position()).map_err(|_| Fault::Failed)
+        head.note(self.log.position()).map_err(|_| JournalFault::Failed)
     }
 
     fn release(&mut self) {
@@ -239,11 +239,11 @@ mod tests {
         assert_eq!(a.keep(&unit(2)), Ok(()));
         let (mut b, seen) = take(&store, "b");
         assert_eq!(seen, 3, "the claim and both units");
-        assert_eq!(a.keep(&unit(3)), Err(Fault::Fenced));
-        assert_eq!(a.keep(&unit(3)), Err(Fault::Fenced));
+        assert_eq!(a.keep(&unit(3)), Err(JournalFault::Fenced));
+        assert_eq!(a.keep(&unit(3)), Err(JournalFault::Fenced));
         assert_eq!(b.keep(&unit(3)), Ok(()));
         b.release();
-        assert_eq!(b.keep(&unit(4)), Err(Fault::Fenced));
+        assert_eq!(b.keep(&unit(4)), Err(JournalFault::Fenced));
         assert_eq!(take(&store, "c").1, 6, "two claims, three units, a release");
     }
 
@@ -259,7 +259,7 @@ mod tests {
             let (mut a, _) = take(&store, "a");
             store.inject("s", fault);
             store.inject("s", fault);
-            assert_eq!(a.keep(&unit(1)), Err(Fault::Away), "{fault:?}");
+            assert_eq!(a.keep(&unit(1)), Err(JournalFault::Away), "{fault:?}");
             let _ = a.keep(&unit(1));
             let _ = a.keep(&unit(1));
             while store.in_flight("s") > 0 {
@@ -296,7 +296,7 @@ mod tests {
             let store = MemoryStore::default();
             let (mut a, _) = take(&store, "a");
             fault.into_iter().for_each(|fault| store.inject("s", fault));
-            while a.keep(&large(1)) == Err(Fault::Away) {
+            while a.keep(&large(1)) == Err(JournalFault::Away) {
                 while store.in_flight("s") > 0 {
                     store.deliver("s", 0);
                 }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(a.keep_body(&bodies[0]), Ok(()));
         let (mut b, seen) = take(&store, "b");
         assert_eq!(seen, 3, "the claim, the unit, and the part");
-        assert_eq!(a.keep_body(&bodies[1]), Err(Fault::Fenced));
+        assert_eq!(a.keep_body(&bodies[1]), Err(JournalFault::Fenced));
         assert_eq!(b.keep(&unit(2)), Ok(()));
         assert_eq!(numbers(&store), [1, 2]);
     }

@@ -1,6 +1,6 @@
 //! The log of a shard, for hubs on many machines.
 //!
-//! A cluster keeps one log for each shard of its users. Whoever owns the shard appends to it, and an
+//! A cluster keeps one log for each shard of its users. The owner of the shard appends to it, and an
 //! append succeeds only if the log is exactly as long as its author believes: so a node that was
 //! taken over from, and does not know it yet, is refused by the store itself ([`Appended::Fenced`]).
 //! No clock, lease or read is part of that argument. [`Leases`] only say who should try.
@@ -93,7 +93,7 @@ pub use storage::{LogStorage, Put, Unavailable};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Appended {
-    /// It is there for ever. Whoever waits for it may be told.
+    /// It is there for ever. Callers that wait for it may be told.
     Durable {
         /// The place of the last entry now.
         head: u64,
@@ -102,7 +102,7 @@ pub enum Appended {
     /// Nothing was kept. Drop the engine; the log says who owns the shard.
     Fenced,
     /// No answer came. It may be there, it may come to be there later, or never. Settle this before
-    /// anything else; whoever waits for it must not be told.
+    /// anything else; callers that wait for it must not be told.
     InDoubt,
     /// Nothing was kept and nothing is on its way; the same may be offered again.
     Stuck(Unavailable),

@@ -83,7 +83,7 @@ impl<P: LogStorage> ShardLog<P> {
     /// Reads on to the end, verifying numbers, chain and epochs; hands each entry on.
     pub fn catch_up(&mut self, mut each: impl FnMut(LogEntry)) -> Result<u64, CannotRead> {
         let (known, found) = (self.head.place, self.storage.head()?);
-        // A stale answer looks the same; whoever gets it asks again.
+        // A stale answer looks the same; the caller asks again.
         if found < known {
             return Err(CannotRead::OldCopy { known, found });
         }
@@ -116,7 +116,7 @@ impl<P: LogStorage> ShardLog<P> {
         Ok(self.head.place)
     }
 
-    /// Appends a claim of the shard at the end that was read. Whoever read less is refused.
+    /// Appends a claim of the shard at the end that was read. A caller that read less is refused.
     pub fn claim(&mut self, at: i64) -> Appended {
         self.at = at;
         let epoch = self.head.epoch + 1;

@@ -1,7 +1,7 @@
 //! The embedded journal as a log: one node, no lease, nobody to be fenced by but the file's lock.
 
 use super::{Appended, CannotRead, DamagedEntry, EntryDamage, Log, Unavailable};
-use crate::journal::{Entry, Fault};
+use crate::journal::{Entry, JournalFault};
 use crate::sqlite::Sqlite;
 use crate::unit::Unit;
 
@@ -28,11 +28,11 @@ impl Log for SqliteLog {
         }
         match self.0.keep(units) {
             Ok(()) => Appended::Durable { head: self.0.head().0 },
-            Err(Fault::Full) => Appended::Stuck(Unavailable::Full),
-            Err(Fault::Busy) => {
+            Err(JournalFault::Full) => Appended::Stuck(Unavailable::Full),
+            Err(JournalFault::Busy) => {
                 Appended::Stuck(Unavailable::Away("another program writes to the file".into()))
             }
-            Err(Fault::OutOfTurn { .. }) => Appended::Fenced,
+            Err(JournalFault::OutOfTurn { .. }) => Appended::Fenced,
             // The state on disk is unknown until the file is opened again.
             Err(_) => Appended::InDoubt,
         }

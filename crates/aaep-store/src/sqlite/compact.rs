@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::gone::{self, Act, Gap, Runs};
-use super::{Columns, Fault, INSERT, Sqlite, fault_of, open, row, schema, set_room};
+use super::{Columns, INSERT, JournalFault, Sqlite, fault_of, open, row, schema, set_room};
 use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use aaep_engine::Record;
 
@@ -63,7 +63,7 @@ struct Last {
 
 impl Sqlite {
     /// Begins to write this journal anew. It can be written to meanwhile.
-    pub fn compaction(&self) -> Result<Compaction, Fault> {
+    pub fn compaction(&self) -> Result<Compaction, JournalFault> {
         Compaction::new(self).map_err(|error| fault_of(&error))
     }
 }
@@ -101,11 +101,11 @@ impl Compaction {
     }
 
     /// Takes over up to so many rows; says how many there were. A record that cannot be believed is
-    /// [`Fault::Damaged`]. After an error this is of no use any more.
-    pub fn step(&mut self, rows: usize) -> Result<usize, Fault> {
+    /// [`JournalFault::Damaged`]. After an error this is of no use any more.
+    pub fn step(&mut self, rows: usize) -> Result<usize, JournalFault> {
         let from = match self.from.take() {
             Some(from) => from,
-            None => open::reading(&self.journal).map_err(|_| Fault::Failed)?,
+            None => open::reading(&self.journal).map_err(|_| JournalFault::Failed)?,
         };
         let copied = self.copy(&from, rows);
         self.from = Some(from);
@@ -122,21 +122,21 @@ impl Compaction {
         self.from = None;
     }
 
-    fn copy(&mut self, from: &Connection, rows: usize) -> Result<usize, Fault> {
+    fn copy(&mut self, from: &Connection, rows: usize) -> Result<usize, JournalFault> {
         let (copied, bytes) = self.copy_rows(from, rows)?;
         self.unsynced += bytes;
         self.synced = false;
         if self.unsynced >= SYNC_BYTES
             && let Some(file) = &self.file
         {
-            file.sync_data().map_err(|_| Fault::Failed)?;
+            file.sync_data().map_err(|_| JournalFault::Failed)?;
             self.unsynced = 0;
             self.synced = true;
         }
         Ok(copied)
     }
 
-    fn copy_rows(&mut self, from: &Connection, rows: usize) -> Result<(usize, u64), Fault> {
+    fn copy_rows(&mut self, from: &Connection, rows: usize) -> Result<(usize, u64), JournalFault> {
         let broken = |error: rusqlite::Error| fault_of(&error);
         let some = "SELECT number, at, bytes, hash, kind = 'gap' FROM records WHERE number > ?1
                     ORDER BY number LIMIT ?2";
@@ -166,12 +166,16 @@ impl Compaction {
         Ok((copied, bytes_copied))
     }
 
-    fn damaged(&self) -> Fault {
-        Fault::Damaged { index: usize::try_from(self.last.number).unwrap_or(usize::MAX) }
+    fn damaged(&self) -> JournalFault {
+        JournalFault::Damaged { index: usize::try_from(self.last.number).unwrap_or(usize::MAX) }
     }
 
     // enforces: I33
-    fn take_gap(&mut self, Last { number, at, hash }: Last, bytes: &[u8]) -> Result<(), Fault> {
+    fn take_gap(
+        &mut self,
+        Last { number, at, hash }: Last,
+        bytes: &[u8],
+    ) -> Result<(), JournalFault> {
         let next = (self.last.number + 1, &self.last.hash);
         let gap = Gap::read((number, at, bytes, hash), next, Some(&self.key), &self.store);
         let gap = gap.map_err(|_| self.damaged())?;
@@ -184,7 +188,11 @@ impl Compaction {
     }
 
     // enforces: I26, I33
-    fn take_record(&mut self, Last { number, at, hash }: Last, bytes: &[u8]) -> Result<(), Fault> {
+    fn take_record(
+        &mut self,
+        Last { number, at, hash }: Last,
+        bytes: &[u8],
+    ) -> Result<(), JournalFault> {
         let (before, record) = (self.last.hash, (at, bytes));
         let follows = self.anchor.follows(Some(&self.key), number, &before, record, &hash);
         if number != self.last.number + 1 || !follows {
@@ -245,11 +253,11 @@ impl Compaction {
 impl Sqlite {
     /// Puts the new journal in the place of this one; false if somebody else has this one open, and
     /// nothing was done: then try again later. What was written since the last step is taken over first,
-    /// so let there be little of it. On [`Fault::Full`] and [`Fault::Damaged`] this journal stays as it
-    /// is; on [`Fault::Failed`] nobody knows which one is there, and either is whole.
-    pub fn replace_with(&mut self, new: &mut Compaction) -> Result<bool, Fault> {
+    /// so let there be little of it. On [`JournalFault::Full`] and [`JournalFault::Damaged`] this journal stays as it
+    /// is; on [`JournalFault::Failed`] nobody knows which one is there, and either is whole.
+    pub fn replace_with(&mut self, new: &mut Compaction) -> Result<bool, JournalFault> {
         if self.failed {
-            return Err(Fault::Failed);
+            return Err(JournalFault::Failed);
         }
         new.let_go();
         let had_room = self.room.take().is_some();
@@ -260,7 +268,7 @@ impl Sqlite {
         replaced
     }
 
-    fn try_replace(&mut self, new: &mut Compaction) -> Result<bool, Fault> {
+    fn try_replace(&mut self, new: &mut Compaction) -> Result<bool, JournalFault> {
         if !self.leave_log()? {
             return Ok(false);
         }
@@ -269,20 +277,20 @@ impl Sqlite {
             Ok(()) => {}
             Err(fault) => {
                 let back = open::make_durable(&self.connection);
-                self.failed = back.is_err() || fault == Fault::Failed;
-                return Err(if self.failed { Fault::Failed } else { fault });
+                self.failed = back.is_err() || fault == JournalFault::Failed;
+                return Err(if self.failed { JournalFault::Failed } else { fault });
             }
         }
         // Whatever fails now, the next start finds one of the two.
         self.failed = true;
-        self.exchange(new).map_err(|_| Fault::Failed)?;
+        self.exchange(new).map_err(|_| JournalFault::Failed)?;
         self.failed = false;
         self.log_pages = 0;
         Ok(true)
     }
 
     /// Carries the whole log over and removes it. Only possible while nobody else has the file open.
-    fn leave_log(&mut self) -> Result<bool, Fault> {
+    fn leave_log(&mut self) -> Result<bool, JournalFault> {
         self.connection.flush_prepared_statement_cache();
         let left = || -> rusqlite::Result<String> {
             self.connection.busy_timeout(std::time::Duration::ZERO)?;
@@ -304,14 +312,14 @@ impl Sqlite {
     }
 
     /// Everything that this journal has is in the new one, on the disk.
-    fn complete(&self, new: &mut Compaction) -> Result<(), Fault> {
+    fn complete(&self, new: &mut Compaction) -> Result<(), JournalFault> {
         while new.copy(&self.connection, 1000)? > 0 {}
         let same = (new.last.number, new.last.hash) == self.head() && new.run.is_none();
         if !same || !new.found.contains_runs(&new.told) {
-            return Err(Fault::Damaged { index: 0 });
+            return Err(JournalFault::Damaged { index: 0 });
         }
         new.copy_notes(&self.connection).map_err(|error| fault_of(&error))?;
-        new.file.take().map_or(Ok(()), |file| file.sync_all()).map_err(|_| Fault::Failed)
+        new.file.take().map_or(Ok(()), |file| file.sync_all()).map_err(|_| JournalFault::Failed)
     }
 
     fn exchange(&mut self, new: &mut Compaction) -> Result<(), open::CannotOpen> {

@@ -91,8 +91,8 @@ impl Act {
     }
 }
 
-/// What the table says was erased. It is not verified here: whoever goes through the chain compares it
-/// with the erasures that they come across.
+/// What the table says was erased. It is not verified here: the walk along the chain compares
+/// it with the erasures that it comes across.
 pub(crate) fn told(connection: &Connection) -> rusqlite::Result<Runs> {
     let mut statement = connection
         .prepare("SELECT number, bytes FROM records WHERE kind = 'erased' ORDER BY number")?;

@@ -25,7 +25,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, params_from_iter};
 use crate::Lock;
 use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
-use crate::journal::{Entry, Fault, Journal};
+use crate::journal::{Entry, Journal, JournalFault};
 use crate::unit::{Note, Unit};
 
 pub use compact::Compaction;
@@ -142,7 +142,7 @@ impl Sqlite {
     }
 
     /// Changes how large the file may become.
-    pub fn set_room(&mut self, max_bytes: u64) -> Result<(), Fault> {
+    pub fn set_room(&mut self, max_bytes: u64) -> Result<(), JournalFault> {
         self.options.max_bytes = max_bytes;
         set_room(&self.connection, max_bytes).map_err(|error| fault_of(&error))
     }
@@ -150,14 +150,14 @@ impl Sqlite {
     // enforces: I10, C13
     /// Makes units durable, all of them or nothing. Records must follow in order: a unit
     /// that was built on an older state is refused.
-    pub fn keep(&mut self, units: &[Unit]) -> Result<(), Fault> {
+    pub fn keep(&mut self, units: &[Unit]) -> Result<(), JournalFault> {
         self.keep_at(units, wall_micros())
     }
 
     /// The same for units that were kept elsewhere at this time, in microseconds since 1970.
-    pub fn keep_at(&mut self, units: &[Unit], at: i64) -> Result<(), Fault> {
+    pub fn keep_at(&mut self, units: &[Unit], at: i64) -> Result<(), JournalFault> {
         if self.failed {
-            return Err(Fault::Failed);
+            return Err(JournalFault::Failed);
         }
         self.check_turn(units)?;
         match self.write(units, at) {
@@ -169,24 +169,24 @@ impl Sqlite {
                 let fault = fault_of(&error);
                 // The transaction is undone by now, or nothing of this can be trusted.
                 self.failed = !fault.may_pass() || !self.connection.is_autocommit();
-                Err(if self.failed { Fault::Failed } else { fault })
+                Err(if self.failed { JournalFault::Failed } else { fault })
             }
         }
     }
 
     /// From now on nothing of this journal is synced: it is a copy of what is kept elsewhere.
-    pub(crate) fn is_disposable(&mut self) -> Result<(), Fault> {
+    pub(crate) fn is_disposable(&mut self) -> Result<(), JournalFault> {
         let off = self.connection.execute_batch("PRAGMA synchronous = OFF");
         off.map_err(|error| fault_of(&error))
     }
 
     /// Begins a transaction for many calls of [`Sqlite::keep_in_group`].
-    pub(crate) fn begin_group(&mut self) -> Result<(), Fault> {
+    pub(crate) fn begin_group(&mut self) -> Result<(), JournalFault> {
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| fault_of(&error))
     }
 
     /// Keeps units in a transaction that was begun. After an error the journal is to be thrown away.
-    pub(crate) fn keep_in_group(&mut self, units: &[Unit], at: i64) -> Result<(), Fault> {
+    pub(crate) fn keep_in_group(&mut self, units: &[Unit], at: i64) -> Result<(), JournalFault> {
         self.check_turn(units)?;
         let last = write_all(&self.connection, units, &self.key, self.last, at);
         let last = last.map_err(|error| {
@@ -198,16 +198,16 @@ impl Sqlite {
     }
 
     /// Ends the transaction, and carries the log over where it has grown long.
-    pub(crate) fn end_group(&mut self) -> Result<(), Fault> {
+    pub(crate) fn end_group(&mut self) -> Result<(), JournalFault> {
         self.connection.execute_batch("COMMIT").map_err(|error| fault_of(&error))?;
         self.tidy()
     }
 
-    fn check_turn(&self, units: &[Unit]) -> Result<(), Fault> {
+    fn check_turn(&self, units: &[Unit]) -> Result<(), JournalFault> {
         let entries = units.iter().flat_map(|unit| &unit.entries);
         for (expected, entry) in (self.next..).zip(entries) {
             if entry.number != expected {
-                return Err(Fault::OutOfTurn { expected });
+                return Err(JournalFault::OutOfTurn { expected });
             }
         }
         Ok(())
@@ -263,7 +263,7 @@ impl Sqlite {
     }
 
     /// Checkpoints the write-ahead log if it has grown long. Call it while no caller waits.
-    pub fn tidy(&mut self) -> Result<(), Fault> {
+    pub fn tidy(&mut self) -> Result<(), JournalFault> {
         self.lay_out_more();
         if self.log_pages < CHECKPOINT_PAGES {
             return Ok(());
@@ -271,7 +271,7 @@ impl Sqlite {
         self.carry_over().inspect_err(|_| self.failed = true)
     }
 
-    fn carry_over(&mut self) -> Result<(), Fault> {
+    fn carry_over(&mut self) -> Result<(), JournalFault> {
         self.log_pages = 0;
         let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         match done.map_err(|error| fault_of(&error)) {
@@ -356,12 +356,12 @@ const INSERT: &str =
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 impl Journal for Sqlite {
-    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+    fn append(&mut self, batch: &[Entry]) -> Result<(), JournalFault> {
         self.keep(&[Unit { entries: batch.to_vec(), notes: Vec::new() }])?;
         self.tidy()
     }
 
-    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, JournalFault> {
         let mut records = Vec::new();
         let each = |number, _, bytes: &[u8]| {
             let (inside, _, length) = Record::decode(bytes)?;
@@ -373,7 +373,9 @@ impl Journal for Sqlite {
         };
         match self.replay(None, each) {
             Ok(_) => Ok(records),
-            Err(damage) => Err(Fault::Damaged { index: damage.number.saturating_sub(1) as usize }),
+            Err(damage) => {
+                Err(JournalFault::Damaged { index: damage.number.saturating_sub(1) as usize })
+            }
         }
     }
 }
@@ -387,17 +389,17 @@ fn set_room(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
 }
 
 /// What an error of SQLite means for a writer.
-fn fault_of(error: &rusqlite::Error) -> Fault {
+fn fault_of(error: &rusqlite::Error) -> JournalFault {
     /// The memory that connections share could not grow: there is no room.
     const NO_ROOM_TO_SHARE: i32 = 4874;
     match error.sqlite_error() {
-        Some(error) if error.code == ErrorCode::DiskFull => Fault::Full,
-        Some(error) if error.extended_code == NO_ROOM_TO_SHARE => Fault::Full,
+        Some(error) if error.code == ErrorCode::DiskFull => JournalFault::Full,
+        Some(error) if error.extended_code == NO_ROOM_TO_SHARE => JournalFault::Full,
         Some(error) => match error.code {
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Fault::Busy,
-            _ => Fault::Failed,
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => JournalFault::Busy,
+            _ => JournalFault::Failed,
         },
-        None => Fault::Failed,
+        None => JournalFault::Failed,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Damage, Fault, Sqlite, fault_of, wall_micros};
+use super::{Damage, JournalFault, Sqlite, fault_of, wall_micros};
 use crate::chain::{ChainHash, ChainKey, checksum};
 use crate::head::Noted;
 use crate::unit::{KeptCall, Note, Unit};
@@ -252,12 +252,12 @@ impl Sqlite {
     }
 
     /// Notes that a hub starts now.
-    pub fn note_start(&mut self, start: &Start) -> Result<(), Fault> {
+    pub fn note_start(&mut self, start: &Start) -> Result<(), JournalFault> {
         self.note_start_at(&Start { at: wall_micros(), ..start.clone() })
     }
 
     /// The same for a hub that started when this says.
-    pub fn note_start_at(&mut self, start: &Start) -> Result<(), Fault> {
+    pub fn note_start_at(&mut self, start: &Start) -> Result<(), JournalFault> {
         let (number, start) = (self.start.0 + 1, start.clone());
         let seal = start.seal(&self.key, number);
         let Start { at, version, boot, clock, jumped, trust } = start;
@@ -289,13 +289,13 @@ impl Sqlite {
     }
 
     /// The same at the end.
-    pub fn final_position(&self) -> Result<Noted, Fault> {
+    pub fn final_position(&self) -> Result<Noted, JournalFault> {
         let calls = call_rows(&self.connection, "seal").map_err(|error| fault_of(&error))?;
         Ok(Noted { stopped: Some(seal_calls(&self.key, &calls)), ..self.position() })
     }
 
     /// Notes something by itself.
-    pub fn note(&mut self, note: Note) -> Result<(), Fault> {
+    pub fn note(&mut self, note: Note) -> Result<(), JournalFault> {
         self.keep(&[Unit { entries: Vec::new(), notes: vec![note] }])
     }
 }

@@ -49,7 +49,7 @@ impl World {
         world
     }
 
-    pub fn handle(&mut self, input: Input<'_>) -> Answer {
+    pub fn handle(&mut self, input: Input<'_>) -> Handled {
         let answer = self.engine.handle(input, self.now).unwrap();
         while let Some(output) = self.engine.poll_output() {
             match output {
@@ -80,7 +80,7 @@ impl World {
             payload: "",
         };
         match self.handle(Input::Open(open)) {
-            Answer::Session(session) => session,
+            Handled::Session(session) => session,
             other => panic!("{other:?}"),
         }
     }
@@ -104,7 +104,7 @@ impl World {
             described_by: DescribedBy::Agent,
         }));
         match answer {
-            Answer::Waiting { request, .. } => request,
+            Handled::Waiting { request, .. } => request,
             other => panic!("{other:?}"),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use aaep_transport::client::{Answer, ClientError, EventStream, HttpClient};
+use aaep_transport::client::{ClientError, EventStream, FullResponse, HttpClient};
 use aaep_types::{Message, SubscriptionId, Timestamp};
 use http::StatusCode;
 use tokio::sync::mpsc;
@@ -181,7 +181,7 @@ impl Http {
             self.note_date(&answer);
             let unknown = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
             if unknown.contains(&answer.status) {
-                // Whoever has to sign cannot do without the handshake.
+                // A hub that has to sign cannot do without the handshake.
                 if let Some(trust) = &self.hub.trust {
                     trust.judge_signed(&self.hub, None, None).map_err(not_believed)?;
                 }
@@ -241,7 +241,7 @@ impl Http {
     }
 
     /// D9: stamps and deadlines follow the hub's clock.
-    fn note_date(&self, answer: &Answer) {
+    fn note_date(&self, answer: &FullResponse) {
         let date = answer.headers.get("date").and_then(|date| date.to_str().ok());
         if let Some(unix_ms) = date.and_then(read_date) {
             self.shared.handle(InboxInput::ServerTime { connection: self.connection, unix_ms });
@@ -278,7 +278,7 @@ fn path(id: SubscriptionId) -> String {
 }
 
 /// A refusal that is no answer to the handshake.
-fn refused(answer: &Answer) -> Broken {
+fn refused(answer: &FullResponse) -> Broken {
     let text = aaep_types::json::Members::whole(std::str::from_utf8(&answer.body).unwrap_or(""), 8);
     let text = text.ok().flatten().and_then(|members| Some(members.text("text")?.into_owned()));
     let wait = answer.headers.get("retry-after").and_then(|wait| wait.to_str().ok());
@@ -291,7 +291,7 @@ fn refused(answer: &Answer) -> Broken {
 }
 
 /// D5: one answer for every reply; others say that it was not taken.
-fn arrived(answer: &Answer, ticket: crate::inbox::Ticket) -> InboxInput<'static> {
+fn arrived(answer: &FullResponse, ticket: crate::inbox::Ticket) -> InboxInput<'static> {
     match answer.status {
         StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::TOO_MANY_REQUESTS

@@ -1,6 +1,7 @@
 //! Where a hub is, and what to show it.
 
 use std::fmt;
+#[cfg(unix)]
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,6 +41,9 @@ pub enum Address {
     /// A Unix socket of this user.
     #[cfg(unix)]
     Socket(PathBuf),
+    /// A named pipe, such as `\\.\pipe\aaep\hub`.
+    #[cfg(windows)]
+    Pipe(String),
 }
 
 /// A text that is no address of a hub.
@@ -62,11 +66,13 @@ impl std::error::Error for NoAddress {}
 
 impl Hub {
     /// Reads an address: `http://`, `https://`, `ws://`, `wss://`, `grpc://`, `grpcs://`, `unix:` and a
-    /// path, or `stdio:` and the command that starts a producer.
+    /// path, `stdio:` and the command that starts a producer, or on Windows `pipe:` and a name.
     pub fn parse(text: &str) -> Result<Self, NoAddress> {
         let wrong = || NoAddress(text.to_owned());
         let address = if let Some(path) = text.strip_prefix("unix:") {
             socket(path).ok_or_else(wrong)?
+        } else if let Some(name) = text.strip_prefix("pipe:") {
+            pipe(name).ok_or_else(wrong)?
         } else if let Some(command) = text.strip_prefix("stdio:") {
             let command = Some(command.trim()).filter(|command| !command.is_empty());
             Address::Stdio(command.ok_or_else(wrong)?.to_owned())
@@ -130,6 +136,8 @@ impl Hub {
             Address::Stdio(command) => format!("stdio:{command}"),
             #[cfg(unix)]
             Address::Socket(path) => format!("unix:{}", path.display()),
+            #[cfg(windows)]
+            Address::Pipe(path) => format!("pipe:{path}"),
         }
     }
 
@@ -140,6 +148,9 @@ impl Hub {
             Address::Stdio(_) => true,
             #[cfg(unix)]
             Address::Socket(_) => true,
+            // Nobody can tell whose it is.
+            #[cfg(windows)]
+            Address::Pipe(_) => false,
             Address::Http(url) | Address::WebSocket(url) | Address::Grpc(url) => {
                 let uri = url.parse::<http::Uri>().ok();
                 let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
@@ -174,6 +185,19 @@ fn socket(_: &str) -> Option<Address> {
     None
 }
 
+/// `NAME` is the pipe of the hub that is called so; a whole path is itself.
+#[cfg(windows)]
+fn pipe(name: &str) -> Option<Address> {
+    use aaep_transport::pipe::path_for;
+    let whole = name.starts_with(r"\\").then(|| name.to_owned());
+    (!name.is_empty()).then(|| Address::Pipe(whole.unwrap_or_else(|| path_for(name))))
+}
+
+#[cfg(not(windows))]
+fn pipe(_: &str) -> Option<Address> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +216,13 @@ mod tests {
         assert_eq!(of("stdio: a -b 'c d'"), Ok(Address::Stdio("a -b 'c d'".into())));
         #[cfg(unix)]
         assert_eq!(of("unix:/a/b.sock"), Ok(Address::Socket("/a/b.sock".into())));
+        #[cfg(windows)]
+        {
+            assert_eq!(of("pipe:my hub"), Ok(Address::Pipe(r"\\.\pipe\aaep\my_hub".into())));
+            assert_eq!(of(r"pipe:\\.\pipe\x"), Ok(Address::Pipe(r"\\.\pipe\x".into())));
+        }
+        #[cfg(not(windows))]
+        assert!(of("pipe:hub").is_err());
         for wrong in ["", "hub", "ftp://x", "http://", "unix:", "http://a b", "stdio: ", "grpc://h"]
         {
             assert!(of(wrong).is_err(), "{wrong:?}");

@@ -156,6 +156,14 @@ async fn open(hub: &Hub) -> Result<Link, Broken> {
             let connected = connected.map_err(|_| Broken::new("nobody answers at the socket"))?;
             connected.map_err(|error| Broken::new(format!("{}: {error}", path.display())))
         }
+        #[cfg(windows)]
+        Address::Pipe(path) => {
+            let connecting =
+                aaep_transport::pipe::connect(path, hub.options.trust_loopback, options);
+            let connected = timeout(hub.options.connect, connecting).await;
+            let connected = connected.map_err(|_| Broken::new("nobody answers at the pipe"))?;
+            connected.map_err(|error| Broken::new(format!("{path}: {error}")))
+        }
         Address::Http(url) => Err(Broken::new(format!("{url} is no address of this kind"))),
     }
 }

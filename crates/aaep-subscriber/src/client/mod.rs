@@ -39,9 +39,9 @@ use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::inbox::{Answer, Bounds, Doing, Inbox, InboxInput, Refused, Settings};
+use crate::inbox::{Answer, Bounds, Doing, Inbox, InboxError, InboxInput, Settings};
 use crate::notification::Notification;
-use crate::request::{Request, RequestId};
+use crate::request::{Request, RequestHandle};
 use shared::Shared;
 
 pub use discovery::find_local;
@@ -123,33 +123,32 @@ impl Client {
 
     /// The user answers a request. While the hub is away, the answer is kept, and sent as long as
     /// the request's time allows.
-    pub fn answer(&self, request: RequestId, answer: Answer) -> Result<(), Refused> {
-        self.shared.with(|inbox, now| inbox.answer(request.get(), answer, now))
+    pub fn answer(&self, request: RequestHandle, answer: Answer) -> Result<(), InboxError> {
+        self.shared.with(|inbox, now| inbox.answer(request, answer, now))
     }
 
     /// The user needs more time for a request: this long from now, in whole seconds.
-    pub fn more_time(&self, request: RequestId, time: Duration) -> Result<(), Refused> {
-        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        self.shared.with(|inbox, now| inbox.more_time(request.get(), seconds, now))
+    pub fn more_time(&self, request: RequestHandle, time: Duration) -> Result<(), InboxError> {
+        self.shared.with(|inbox, now| inbox.more_time(request, time, now))
     }
 
     /// The user types their PIN, so that a yes to this request counts; what becomes of it is among the
     /// notifications.
     pub fn unlock(
         &self,
-        request: RequestId,
+        request: RequestHandle,
         pin: &aaep_types::presence::Pin<'_>,
-    ) -> Result<(), Refused> {
-        self.shared.with(|inbox, now| inbox.unlock(request.get(), pin, now))
+    ) -> Result<(), InboxError> {
+        self.shared.with(|inbox, now| inbox.unlock(request, pin, now))
     }
 
     /// Whether a PIN that was typed still counts for this request.
-    pub fn is_unlocked(&self, request: RequestId) -> bool {
-        self.shared.look(|inbox, now| inbox.is_unlocked(request.get(), now))
+    pub fn is_unlocked(&self, request: RequestHandle) -> bool {
+        self.shared.look(|inbox, now| inbox.is_unlocked(request, now))
     }
 
     /// The user stops the agent of a session.
-    pub fn stop(&self, session_id: &str) -> Result<(), Refused> {
+    pub fn stop(&self, session_id: &str) -> Result<(), InboxError> {
         self.shared.with(|inbox, now| inbox.stop(session_id, now))
     }
 
@@ -164,7 +163,7 @@ impl Client {
     }
 
     /// Other terms from now on, with every hub.
-    pub fn renegotiate(&self, settings: Settings) -> Result<(), Refused> {
+    pub fn renegotiate(&self, settings: Settings) -> Result<(), InboxError> {
         self.shared.with(|inbox, now| inbox.renegotiate(settings, now))
     }
 

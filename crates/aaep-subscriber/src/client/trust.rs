@@ -41,18 +41,18 @@ impl Trust {
         Self { by: By::FirstUse(file), required: false }
     }
 
-    /// The keys of this list are believed, and no others; whoever does not sign is not listened to.
+    /// The keys of this list are believed, and no others; unsigned manifests are refused.
     pub fn listed(list: KeyList) -> Self {
         Self { by: By::List(Arc::new(list)), required: true }
     }
 
-    /// The same, and whoever does not sign is not listened to.
+    /// The same, and unsigned manifests are refused.
     pub fn signed_only(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// Whether whoever does not sign is not listened to.
+    /// Whether unsigned manifests are refused.
     pub fn is_signed_only(&self) -> bool {
         self.required
     }
@@ -75,7 +75,7 @@ impl Trust {
         self.judge_signed(hub, Some(&agent_id), signed.as_deref())
     }
 
-    /// Whether whoever is at a hub's address has to sign: because only signed manifests are wanted, or
+    /// Whether the hub at this address has to sign: because only signed manifests are wanted, or
     /// because it did before.
     pub(super) fn expects_signature(&self, hub: &Hub) -> Result<bool, String> {
         Ok(self.required

@@ -6,7 +6,7 @@ use aaep_types::{KNOWN_EXTENSIONS, Message, PresenceWord, SubscriptionId};
 
 use super::backlog::Rank;
 use super::bucket::Bucket;
-use super::reply::{self, Refused};
+use super::reply::{self, InboxError};
 use super::settings::{Settings, cut};
 use super::{Connection, Inbox, Purpose};
 use crate::notification::{Agent, Notification};
@@ -16,6 +16,7 @@ const DEPTH: usize = 64;
 
 /// Where a connection stands with its hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SubscriptionState {
     /// Nothing was asked for yet, or the hub has forgotten it.
     Idle,
@@ -134,7 +135,7 @@ impl Inbox {
 
     // enforces: H24
     /// Other terms from now on, with every hub. What is not connected gets them when it is.
-    pub fn renegotiate(&mut self, settings: Settings, now: u64) -> Result<(), Refused> {
+    pub fn renegotiate(&mut self, settings: Settings, now: u64) -> Result<(), InboxError> {
         self.settings = settings;
         self.version += 1;
         let mut result = Ok(());
@@ -147,7 +148,7 @@ impl Inbox {
     }
 
     /// Asks for what the settings say now, if something else is in force and somebody is there.
-    fn ask_for_other_terms(&mut self, connection: Connection) -> Result<(), Refused> {
+    fn ask_for_other_terms(&mut self, connection: Connection) -> Result<(), InboxError> {
         let (version, Some(link)) = (self.version, self.link(connection)) else { return Ok(()) };
         let Some(id) = link.subscription().filter(|_| link.attached && !link.bare) else {
             return Ok(());
@@ -156,7 +157,7 @@ impl Inbox {
             return Ok(());
         }
         let json = self.settings.renegotiate(id, &link.without, link.terms.rate.is_some());
-        self.send(connection, Purpose::Renegotiate, json).ok_or(Refused::Busy)?;
+        self.send(connection, Purpose::Renegotiate, json).ok_or(InboxError::Busy)?;
         if let Some(link) = self.link_mut(connection) {
             (link.renegotiating, link.asked_version) = (true, version);
         }

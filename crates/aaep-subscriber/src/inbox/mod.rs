@@ -32,10 +32,10 @@
 //!   "timeout_seconds":60,"default_decision":"reject","irreversible":true,"risk_level":"high"}"#;
 //! inbox.handle(InboxInput::Message { connection: hub, bytes: asks }, 10);
 //! let Some(Notification::Asked(request)) = inbox.poll_notification(10) else { unreachable!() };
-//! inbox.answer(request.number, Answer::Reject, 20)?;
+//! inbox.answer(request.id, Answer::Reject, 20)?;
 //! let reply = inbox.poll_send().unwrap();
 //! assert!(reply.json.contains(r#""decision":"reject""#));
-//! # Ok::<(), aaep_subscriber::inbox::Refused>(())
+//! # Ok::<(), aaep_subscriber::inbox::InboxError>(())
 //! ```
 
 mod asked;
@@ -74,7 +74,7 @@ pub use backoff::Backoff;
 pub use bounds::Bounds;
 pub use handshake::SubscriptionState;
 pub use io::{Connection, InboxInput, LogEntry, Outgoing, Purpose, Ticket};
-pub use reply::{Answer, Refused};
+pub use reply::{Answer, InboxError};
 pub use session::{Doing, Progress};
 pub use settings::{Settings, TextBy};
 

@@ -48,7 +48,7 @@ const MAX_WHY: usize = 4096;
 /// Why something that the user wants is not done. Nothing was sent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum InboxError {
     /// There is no such request, or it no longer waits.
     NotWaiting,
     /// The user answered it before.
@@ -77,7 +77,7 @@ pub enum Refused {
     Busy,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for InboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotWaiting => "this request does not wait any more",
@@ -97,7 +97,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for InboxError {}
 
 /// §3.8: larger whole numbers do not travel as numbers.
 const MAX_NUMBER: f64 = aaep_types::MAX_SAFE as f64;
@@ -107,41 +107,45 @@ const MAX_ANSWER: usize = 16_384;
 
 // enforces: C28, C20
 /// Whether an answer fits what is asked; `allows` says whether yes and no may be sent.
-pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Result<(), Refused> {
+pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Result<(), InboxError> {
     match (asks, answer) {
         (Asks::Consent { .. }, Answer::AcceptBecause(why) | Answer::RejectBecause(why))
             if why.is_empty() =>
         {
-            Err(Refused::Empty)
+            Err(InboxError::Empty)
         }
         (Asks::Consent { .. }, answer) if answer.accepts() && allows.0 => Ok(()),
         (Asks::Consent { .. }, answer) if answer.rejects() && allows.1 => Ok(()),
         (Asks::Consent { .. }, answer) if answer.accepts() || answer.rejects() => {
-            Err(Refused::NotAllowed)
+            Err(InboxError::NotAllowed)
         }
-        (Asks::Consent { .. }, _) => Err(Refused::YesOrNo),
+        (Asks::Consent { .. }, _) => Err(InboxError::YesOrNo),
         (Asks::Answer { kinds, choices, .. }, _) => {
             let asked_for = |kind| {
-                if kinds.contains(&kind) { Ok(()) } else { Err(Refused::WrongKind(kinds.clone())) }
+                if kinds.contains(&kind) {
+                    Ok(())
+                } else {
+                    Err(InboxError::WrongKind(kinds.clone()))
+                }
             };
             let is_choice = |value: &str| choices.iter().any(|choice| choice.value == value);
             match answer {
                 Answer::Accept
                 | Answer::Reject
                 | Answer::AcceptBecause(_)
-                | Answer::RejectBecause(_) => Err(Refused::WrongKind(kinds.clone())),
+                | Answer::RejectBecause(_) => Err(InboxError::WrongKind(kinds.clone())),
                 Answer::YesNo(_) => asked_for(ResponseKind::YesNo),
                 Answer::Number(number) if number.is_nan() || number.abs() > MAX_NUMBER => {
-                    Err(Refused::NotANumber)
+                    Err(InboxError::NotANumber)
                 }
                 Answer::Number(_) => asked_for(ResponseKind::Numeric),
                 Answer::Choice(value) => {
                     asked_for(ResponseKind::MultipleChoice)?;
-                    if is_choice(value) { Ok(()) } else { Err(Refused::NotAChoice) }
+                    if is_choice(value) { Ok(()) } else { Err(InboxError::NotAChoice) }
                 }
-                Answer::Text(text) if text.is_empty() => Err(Refused::Empty),
+                Answer::Text(text) if text.is_empty() => Err(InboxError::Empty),
                 Answer::Text(text) if text.chars().nth(MAX_ANSWER).is_some() => {
-                    Err(Refused::TooLong)
+                    Err(InboxError::TooLong)
                 }
                 Answer::Text(text) => match asked_for(ResponseKind::Freetext) {
                     // The value of a choice is text as well.
@@ -288,20 +292,23 @@ mod tests {
             |answer: Answer, kinds: &[ResponseKind]| check(&answer, &question(kinds), (true, true));
         let text = |text: &str| Answer::Text(text.into());
         assert_eq!(fits(text("x"), &[Freetext]), Ok(()));
-        assert_eq!(fits(text(""), &[Freetext]), Err(Refused::Empty));
-        assert_eq!(fits(text(&"x".repeat(16_385)), &[Freetext]), Err(Refused::TooLong));
-        assert_eq!(fits(text("x"), &[YesNo]), Err(Refused::WrongKind(vec![YesNo])));
+        assert_eq!(fits(text(""), &[Freetext]), Err(InboxError::Empty));
+        assert_eq!(fits(text(&"x".repeat(16_385)), &[Freetext]), Err(InboxError::TooLong));
+        assert_eq!(fits(text("x"), &[YesNo]), Err(InboxError::WrongKind(vec![YesNo])));
         assert_eq!(fits(text("a"), &[MultipleChoice]), Ok(()));
         assert_eq!(fits(Answer::Choice("b".into()), &[MultipleChoice]), Ok(()));
-        assert_eq!(fits(Answer::Choice("B".into()), &[MultipleChoice]), Err(Refused::NotAChoice));
+        assert_eq!(
+            fits(Answer::Choice("B".into()), &[MultipleChoice]),
+            Err(InboxError::NotAChoice)
+        );
         assert_eq!(fits(Answer::YesNo(true), &[YesNo]), Ok(()));
-        assert_eq!(fits(Answer::Number(f64::NAN), &[Numeric]), Err(Refused::NotANumber));
-        assert_eq!(fits(Answer::Number(1e300), &[Numeric]), Err(Refused::NotANumber));
+        assert_eq!(fits(Answer::Number(f64::NAN), &[Numeric]), Err(InboxError::NotANumber));
+        assert_eq!(fits(Answer::Number(1e300), &[Numeric]), Err(InboxError::NotANumber));
         assert_eq!(fits(Answer::Number(-2.5), &[Numeric]), Ok(()));
         assert!(fits(Answer::Accept, &[YesNo]).is_err());
         assert_eq!(check(&Answer::Accept, &consent(), (true, true)), Ok(()));
-        assert_eq!(check(&Answer::Accept, &consent(), (false, true)), Err(Refused::NotAllowed));
-        assert_eq!(check(&Answer::YesNo(true), &consent(), (true, true)), Err(Refused::YesOrNo));
+        assert_eq!(check(&Answer::Accept, &consent(), (false, true)), Err(InboxError::NotAllowed));
+        assert_eq!(check(&Answer::YesNo(true), &consent(), (true, true)), Err(InboxError::YesOrNo));
     }
 
     // covers: C7, C29

@@ -7,7 +7,7 @@ use super::backlog::BacklogIndex;
 use super::bounds::Bounds;
 use super::reply::Answer;
 use super::{Connection, Ticket};
-use crate::request::{Asks, Outcome, Request};
+use crate::request::{Asks, Request, RequestOutcome};
 
 /// How many superseded requests are kept. What continues one follows it at once.
 const MAX_SUPERSEDED: usize = 8;
@@ -234,33 +234,33 @@ impl Open {
 
     // enforces: C25, D30
     /// What became of it, by the word of our extension.
-    pub(super) fn outcome_of(&self, word: &str) -> Outcome {
+    pub(super) fn outcome_of(&self, word: &str) -> RequestOutcome {
         let consent = matches!(self.request.asks, Asks::Consent { .. });
         match (word, self.own()) {
-            ("accepted", Some(own)) if consent && own.accepts() => Outcome::Accepted,
-            ("accepted", _) if consent => Outcome::AcceptedElsewhere,
-            ("accepted", Some(_)) => Outcome::Answered,
-            ("accepted", None) => Outcome::AnsweredElsewhere,
-            ("rejected", Some(own)) if own.rejects() => Outcome::Rejected,
-            ("rejected", _) => Outcome::RejectedElsewhere,
-            ("timed_out", _) => Outcome::TimedOut,
-            ("cancelled", _) => Outcome::Cancelled,
-            ("wrong_clock", _) => Outcome::WrongClock,
-            ("superseded", _) => Outcome::Superseded,
-            _ => Outcome::Gone,
+            ("accepted", Some(own)) if consent && own.accepts() => RequestOutcome::Accepted,
+            ("accepted", _) if consent => RequestOutcome::AcceptedElsewhere,
+            ("accepted", Some(_)) => RequestOutcome::Answered,
+            ("accepted", None) => RequestOutcome::AnsweredElsewhere,
+            ("rejected", Some(own)) if own.rejects() => RequestOutcome::Rejected,
+            ("rejected", _) => RequestOutcome::RejectedElsewhere,
+            ("timed_out", _) => RequestOutcome::TimedOut,
+            ("cancelled", _) => RequestOutcome::Cancelled,
+            ("wrong_clock", _) => RequestOutcome::WrongClock,
+            ("superseded", _) => RequestOutcome::Superseded,
+            _ => RequestOutcome::Gone,
         }
     }
 
     /// What became of it when the session only says that it does something else now.
-    pub(super) fn outcome_by_state(&self, to_state: &str, now: u64) -> Outcome {
+    pub(super) fn outcome_by_state(&self, to_state: &str, now: u64) -> RequestOutcome {
         let runs = to_state == "calling_tool";
         match (&self.request.asks, self.own()) {
-            (Asks::Consent { .. }, Some(own)) if own.accepts() && runs => Outcome::Accepted,
-            (Asks::Consent { .. }, Some(own)) if own.rejects() && !runs => Outcome::Rejected,
-            (Asks::Consent { .. }, Some(own)) if own.rejects() => Outcome::AcceptedElsewhere,
-            (Asks::Answer { .. }, Some(_)) => Outcome::Answered,
-            _ if self.request.deadline_ms <= now => Outcome::TimedOut,
-            _ => Outcome::Gone,
+            (Asks::Consent { .. }, Some(own)) if own.accepts() && runs => RequestOutcome::Accepted,
+            (Asks::Consent { .. }, Some(own)) if own.rejects() && !runs => RequestOutcome::Rejected,
+            (Asks::Consent { .. }, Some(own)) if own.rejects() => RequestOutcome::AcceptedElsewhere,
+            (Asks::Answer { .. }, Some(_)) => RequestOutcome::Answered,
+            _ if self.request.deadline_ms <= now => RequestOutcome::TimedOut,
+            _ => RequestOutcome::Gone,
         }
     }
 }

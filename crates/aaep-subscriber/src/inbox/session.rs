@@ -40,6 +40,7 @@ pub(super) struct Session {
 
 /// What an agent does, for a user who asks. Texts are the agent's own, cut where they are long.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Doing {
     /// Who.
     pub agent: Agent,
@@ -63,6 +64,7 @@ pub struct Doing {
 
 /// How far an agent is.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// How much is done, from 0 to 100.
     pub percent: Option<f64>,

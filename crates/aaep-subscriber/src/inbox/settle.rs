@@ -1,17 +1,18 @@
 //! Requests on their way: asked once, answered once, settled as what they are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aaep_types::presence::Pin;
 use aaep_types::{LenientEvent, SessionId};
 
 use super::backlog::Rank;
-use super::reply::{self, Answer, Head, Refused};
+use super::reply::{self, Answer, Head, InboxError};
 use super::requests::{Open, Own, RequestLookup, Sure};
 use super::session::Early;
 use super::{Connection, Inbox, Purpose, Ticket, asked};
 use crate::notification::{Agent, Notification};
-use crate::request::{Asks, Outcome, Request};
+use crate::request::{Asks, Request, RequestHandle, RequestOutcome};
 
 /// By how much a deadline has to change before it counts as another one.
 const SAME_MS: u64 = 250;
@@ -113,7 +114,11 @@ impl Inbox {
         let open = self.requests.get(number).map(|open| &*open.request);
         let old = open.or_else(|| self.requests.superseded(number))?;
         let same = old.asks == asked.asks && old.account == asked.account && old.agent == *agent;
-        self.settle(number, if same { Outcome::Superseded } else { Outcome::Gone }, Sure::Told);
+        self.settle(
+            number,
+            if same { RequestOutcome::Superseded } else { RequestOutcome::Gone },
+            Sure::Told,
+        );
         same.then_some(number)
     }
 
@@ -163,9 +168,9 @@ impl Inbox {
     }
 
     /// A request does not wait any more.
-    fn settle(&mut self, number: u32, outcome: Outcome, sure: Sure) {
+    fn settle(&mut self, number: u32, outcome: RequestOutcome, sure: Sure) {
         let Some(open) = self.requests.remove(number, sure, &self.bounds) else { return };
-        if outcome == Outcome::Superseded {
+        if outcome == RequestOutcome::Superseded {
             self.requests.note_superseded(open.request.clone());
         }
         if let Some(ticket) = open.own.as_ref().and_then(|own| own.in_flight) {
@@ -232,7 +237,8 @@ impl Inbox {
         let tells = self.link(connection).is_none_or(|link| link.terms.outcome);
         for number in self.requests.of_session(connection, session_id) {
             let answered = self.requests.get(number).is_some_and(|open| open.own().is_some());
-            let outcome = if answered && !tells { Outcome::Gone } else { Outcome::Cancelled };
+            let outcome =
+                if answered && !tells { RequestOutcome::Gone } else { RequestOutcome::Cancelled };
             self.settle(number, outcome, Sure::Told);
         }
     }
@@ -283,11 +289,12 @@ impl Inbox {
         let sent = open.own.as_ref().is_some_and(|own| own.attempted);
         if self.over_at(open) <= now {
             // An answer that left may have counted; nobody is there to say so.
-            let outcome = if sent && !attached { Outcome::Gone } else { Outcome::TimedOut };
+            let outcome =
+                if sent && !attached { RequestOutcome::Gone } else { RequestOutcome::TimedOut };
             return self.settle(number, outcome, Sure::Inferred);
         }
         if open.confirm_by.is_some_and(|by| by <= now) {
-            return self.settle(number, Outcome::Gone, Sure::Inferred);
+            return self.settle(number, RequestOutcome::Gone, Sure::Inferred);
         }
         if open.own.as_ref().is_some_and(|own| own.again_at.is_some_and(|at| at <= now)) {
             self.send_answer(number, now);
@@ -332,76 +339,93 @@ impl Inbox {
     // enforces: C28, T21
     /// The user answers a request. If the hub is away, the answer is kept and sent as long as the
     /// request's time allows.
-    pub fn answer(&mut self, number: u32, answer: Answer, now: u64) -> Result<(), Refused> {
-        let open = self.waits_for(number)?;
+    pub fn answer(
+        &mut self,
+        request: RequestHandle,
+        answer: Answer,
+        now: u64,
+    ) -> Result<(), InboxError> {
+        let open = self.waits_for(request)?;
         let terms = self.link(open.connection).map(|link| link.terms).unwrap_or_default();
         let may = match open.request.asks {
             Asks::Consent { .. } => terms.confirm,
             Asks::Answer { .. } => terms.clarify,
         };
         if !may {
-            return Err(Refused::MayNotReply);
+            return Err(InboxError::MayNotReply);
         }
         reply::check(&answer, &open.request.asks, open.allows)?;
-        if let Some(open) = self.requests.get_mut(number) {
+        if let Some(open) = self.requests.get_mut(request.get()) {
             open.own = Some(Own::new(answer, now));
         }
         self.pass_time(now);
         Ok(())
     }
 
-    /// The user needs more time for a request: so many seconds from now (D32).
-    pub fn more_time(&mut self, number: u32, seconds: u64, now: u64) -> Result<(), Refused> {
-        let open = self.waits_for(number)?;
+    /// The user needs more time for a request: this long from now, in whole seconds (D32).
+    pub fn more_time(
+        &mut self,
+        request: RequestHandle,
+        time: Duration,
+        now: u64,
+    ) -> Result<(), InboxError> {
+        let open = self.waits_for(request)?;
         let (connection, token) = (open.connection, open.request.reply_token);
         let link = self.link(connection).filter(|link| link.attached);
-        if !link.ok_or(Refused::NotConnected)?.terms.timing {
-            return Err(Refused::NotOffered);
+        if !link.ok_or(InboxError::NotConnected)?.terms.timing {
+            return Err(InboxError::NotOffered);
         }
-        let head = self.head(connection, now).ok_or(Refused::NotConnected)?;
+        let head = self.head(connection, now).ok_or(InboxError::NotConnected)?;
+        let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
         let json = reply::more_time(&token, seconds, head);
-        self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(Refused::Busy)
+        self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(InboxError::Busy)
     }
 
     /// The user types their PIN, so that a yes to this request counts. What becomes of it comes as
     /// [`Notification::Presence`].
-    pub fn unlock(&mut self, number: u32, pin: &Pin<'_>, now: u64) -> Result<(), Refused> {
-        let connection = self.waits_for(number)?.connection;
+    pub fn unlock(
+        &mut self,
+        request: RequestHandle,
+        pin: &Pin<'_>,
+        now: u64,
+    ) -> Result<(), InboxError> {
+        let connection = self.waits_for(request)?.connection;
         let attached = self.link(connection).is_some_and(|link| link.attached);
-        let head = self.head(connection, now).filter(|_| attached).ok_or(Refused::NotConnected)?;
+        let head =
+            self.head(connection, now).filter(|_| attached).ok_or(InboxError::NotConnected)?;
         let json = reply::unlock(pin, head);
-        self.send(connection, Purpose::Unlock, json).map(|_| ()).ok_or(Refused::Busy)
+        self.send(connection, Purpose::Unlock, json).map(|_| ()).ok_or(InboxError::Busy)
     }
 
     /// Whether the user typed their PIN on the connection that a request came by, and it still counts.
-    pub fn is_unlocked(&self, number: u32, now: u64) -> bool {
-        let open = self.requests.get(number);
+    pub fn is_unlocked(&self, request: RequestHandle, now: u64) -> bool {
+        let open = self.requests.get(request.get());
         let link = open.and_then(|open| self.link(open.connection)).filter(|link| link.attached);
         link.is_some_and(|link| now < link.unlocked_until)
     }
 
     /// The user stops the agent of a session.
-    pub fn stop(&mut self, session_id: &str, now: u64) -> Result<(), Refused> {
+    pub fn stop(&mut self, session_id: &str, now: u64) -> Result<(), InboxError> {
         let of_request = self.requests.iter().find(|open| &*open.request.session_id == session_id);
         let of_session = self.links.iter().position(|link| link.sessions.contains_key(session_id));
         let of_session = of_session.and_then(|index| u32::try_from(index).ok()).map(Connection);
         let connection = of_session.or(of_request.map(|open| open.connection));
-        let connection = connection.ok_or(Refused::NotWaiting)?;
-        SessionId::parse(session_id).map_err(|_| Refused::NotWaiting)?;
+        let connection = connection.ok_or(InboxError::NotWaiting)?;
+        SessionId::parse(session_id).map_err(|_| InboxError::NotWaiting)?;
         let link = self.link(connection).filter(|link| link.attached);
-        if !link.ok_or(Refused::NotConnected)?.terms.control {
-            return Err(Refused::NotOffered);
+        if !link.ok_or(InboxError::NotConnected)?.terms.control {
+            return Err(InboxError::NotOffered);
         }
-        let head = self.head(connection, now).ok_or(Refused::NotConnected)?;
+        let head = self.head(connection, now).ok_or(InboxError::NotConnected)?;
         let json = reply::stop(session_id, head);
-        self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(Refused::Busy)
+        self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(InboxError::Busy)
     }
 
     /// A request that can still be answered.
-    fn waits_for(&self, number: u32) -> Result<&Open, Refused> {
-        let open = self.requests.get(number).ok_or(Refused::NotWaiting)?;
+    fn waits_for(&self, request: RequestHandle) -> Result<&Open, InboxError> {
+        let open = self.requests.get(request.get()).ok_or(InboxError::NotWaiting)?;
         if open.own.is_some() {
-            return Err(Refused::AlreadyAnswered);
+            return Err(InboxError::AlreadyAnswered);
         }
         Ok(open)
     }

@@ -1,8 +1,10 @@
 //! Scenarios in virtual time: what comes in, and what is told and sent.
 
+use std::time::Duration;
+
 use super::*;
 use crate::notification::Silence;
-use crate::request::{Asks, Outcome};
+use crate::request::{Asks, RequestOutcome};
 use aaep_types::Message;
 
 mod flood;

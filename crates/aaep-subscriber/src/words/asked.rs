@@ -8,7 +8,7 @@ use super::confusables::{LookAlike, look_alikes};
 use super::safe::safe;
 use super::speech::Speech;
 use super::speech::{MAX_NAME, cut};
-use crate::request::{Account, Asks, Choice, Outcome, Request};
+use crate::request::{Account, Asks, Choice, Request, RequestOutcome};
 
 /// How many words are warned of one by one.
 const MAX_WARNINGS: usize = 3;
@@ -213,17 +213,20 @@ impl Speech<'_> {
         }
     }
 
-    pub(super) fn settled(&mut self, request: &Request, outcome: Outcome) {
+    pub(super) fn settled(&mut self, request: &Request, outcome: RequestOutcome) {
         // enforces: C25
         let number = ("number", Argument::Count(request.number.into()));
         self.say(&format!("outcome.{}", outcome.as_str()), &[number]);
-        if outcome == Outcome::TimedOut {
+        if outcome == RequestOutcome::TimedOut {
             self.after_silence(&request.asks);
         }
         // Who did not decide it may have forgotten what it was.
         let own = matches!(
             outcome,
-            Outcome::Accepted | Outcome::Rejected | Outcome::Answered | Outcome::Superseded
+            RequestOutcome::Accepted
+                | RequestOutcome::Rejected
+                | RequestOutcome::Answered
+                | RequestOutcome::Superseded
         );
         if !own && !self.is_terse() {
             self.new_line();

@@ -105,7 +105,7 @@ pub fn look_alikes(texts: &[&str]) -> Vec<LookAlike> {
         .filter(|word| !word.text.is_ascii() && seen.insert(word.text))
         .filter_map(|word| {
             let found = word.mixed().or_else(|| word.styled());
-            found.or_else(|| word.alike(&honest).filter(|_| has_latin))
+            found.or_else(|| word.confusable(&honest).filter(|_| has_latin))
         })
         .chain(mixed_numbers)
         .collect()
@@ -164,7 +164,7 @@ impl<'a> Word<'a> {
         (any && self.letters.len() > 1).then(|| LookAlike::Styled { word: self.text.to_owned() })
     }
 
-    fn alike(&self, honest: &BTreeSet<&'static str>) -> Option<LookAlike> {
+    fn confusable(&self, honest: &BTreeSet<&'static str>) -> Option<LookAlike> {
         let (&script, &alike) = self.scripts.first_key_value()?;
         let whole = alike && self.scripts.len() == 1 && self.letters.len() > 1;
         (whole && !honest.contains(&script))

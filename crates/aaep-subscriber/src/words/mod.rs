@@ -111,6 +111,7 @@ impl fmt::Display for SpokenLine {
 
 /// A value for a placeholder.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Argument<'a> {
     /// A number, in the digits of the listener's country; `count` chooses the plural.
     Count(u64),
@@ -214,7 +215,7 @@ impl Words {
                     PresenceWord::Changed => speech.say("presence.changed", &[]),
                     PresenceWord::PasskeyAdded => speech.say("presence.passkey_added", &[]),
                     PresenceWord::PasskeyRemoved => speech.say("presence.passkey_removed", &[]),
-                    // Whoever typed it is told where it was typed.
+                    // The person who typed it is told where it was typed.
                     _ => {}
                 }
                 None

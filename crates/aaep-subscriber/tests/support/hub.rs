@@ -158,7 +158,7 @@ impl Listener {
         }
     }
 
-    pub async fn settled(&mut self) -> aaep_subscriber::Outcome {
+    pub async fn settled(&mut self) -> aaep_subscriber::RequestOutcome {
         match self.until(|told| matches!(told, Notification::Settled { .. })).await {
             Notification::Settled { outcome, .. } => outcome,
             _ => unreachable!(),

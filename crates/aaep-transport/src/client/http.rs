@@ -36,7 +36,7 @@ pub struct HttpClient {
 
 /// What a server answered.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct FullResponse {
     /// Its status.
     pub status: StatusCode,
     /// Its head.
@@ -48,7 +48,7 @@ pub struct Answer {
 /// An answer that is one message, or a stream of them.
 pub enum WholeOrStream {
     /// All of it.
-    Whole(Answer),
+    Whole(FullResponse),
     /// The head, and the stream.
     Stream(HeaderMap, Box<EventStream>),
 }
@@ -80,14 +80,18 @@ impl HttpClient {
 
     /// Sends a JSON message and waits for the whole answer, whatever its status.
     // enforces: W1, W4
-    pub async fn post(&self, path: &str, json: impl Into<Bytes>) -> Result<Answer, ClientError> {
+    pub async fn post(
+        &self,
+        path: &str,
+        json: impl Into<Bytes>,
+    ) -> Result<FullResponse, ClientError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.request(Method::POST, path, headers, json).await
     }
 
     /// Asks for something and waits for the whole answer, whatever its status.
-    pub async fn get(&self, path: &str) -> Result<Answer, ClientError> {
+    pub async fn get(&self, path: &str) -> Result<FullResponse, ClientError> {
         self.request(Method::GET, path, HeaderMap::new(), Bytes::new()).await
     }
 
@@ -98,7 +102,7 @@ impl HttpClient {
         path: &str,
         headers: HeaderMap,
         body: impl Into<Bytes>,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<FullResponse, ClientError> {
         self.request_noting(method, path, headers, body, &AtomicBool::new(false)).await
     }
 
@@ -111,7 +115,7 @@ impl HttpClient {
         headers: HeaderMap,
         body: impl Into<Bytes>,
         sent: &AtomicBool,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<FullResponse, ClientError> {
         let request = self.build(method, path, headers, body.into())?;
         let (options, exchange) = (self.dialer.options(), self.exchange(request, sent));
         timeout(options.answer, exchange).await.map_err(|_| ClientError::TooSlow)?
@@ -121,7 +125,7 @@ impl HttpClient {
         &self,
         request: Request<Full<Bytes>>,
         sent: &AtomicBool,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<FullResponse, ClientError> {
         let (response, connection) = self.send(request, sent).await?;
         let answer = self.whole(response).await?;
         if connection.is_ready() {
@@ -243,7 +247,7 @@ impl HttpClient {
         Ok(sender)
     }
 
-    async fn whole(&self, response: Response<Incoming>) -> Result<Answer, ClientError> {
+    async fn whole(&self, response: Response<Incoming>) -> Result<FullResponse, ClientError> {
         let (head, body) = response.into_parts();
         let options = self.dialer.options();
         let max = options.max_message;
@@ -252,7 +256,7 @@ impl HttpClient {
             BodyError::TooSlow(_) => ClientError::TooSlow,
             BodyError::Broken(why) => ClientError::Broken(why),
         })?;
-        Ok(Answer { status: head.status, headers: head.headers, body })
+        Ok(FullResponse { status: head.status, headers: head.headers, body })
     }
 
     fn idle(&self) -> MutexGuard<'_, Option<(Connection, Instant)>> {

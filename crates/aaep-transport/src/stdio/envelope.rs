@@ -8,7 +8,7 @@ use super::{Asked, Role};
 const DEPTH: usize = 130;
 
 /// What a line says.
-pub(super) enum Read<'a> {
+pub(super) enum LineContent<'a> {
     Message(&'a str),
     /// Nothing for us, and an answer to send.
     Answer(String),
@@ -69,7 +69,7 @@ fn asks(out: &mut Writer, name: &str, asked: &Asked) -> &'static str {
 }
 
 /// Reads a line.
-pub(super) fn read<'a>(line: &'a str, role: Role, asked: &Asked) -> Read<'a> {
+pub(super) fn read<'a>(line: &'a str, role: Role, asked: &Asked) -> LineContent<'a> {
     let members = match Members::whole(line, DEPTH) {
         Ok(Some(members)) => members,
         Ok(None) => return broken(role, -32600, "one object on each line, and no batches"),
@@ -103,63 +103,69 @@ fn called<'a>(
     id: Option<String>,
     role: Role,
     asked: &Asked,
-) -> Read<'a> {
+) -> LineContent<'a> {
     let params = match members.find("params") {
         Some(Raw::Object(params)) => Some(params),
         _ => None,
     };
     let known = match (role, method) {
         (_, "aaep.ping") => {
-            return id.map_or(Read::Nothing, |id| Read::Answer(result(&id)));
+            return id.map_or(LineContent::Nothing, |id| LineContent::Answer(result(&id)));
         }
         (Role::Producer, "aaep.subscribe" | "aaep.renegotiate" | "aaep.reply")
         | (Role::Subscriber, "aaep.event")
         | (_, "aaep.close") => params,
         _ => {
             let text = "there is no such method";
-            return id.map_or(Read::Nothing, |id| Read::Answer(error(&id, -32601, text)));
+            return id
+                .map_or(LineContent::Nothing, |id| LineContent::Answer(error(&id, -32601, text)));
         }
     };
     let Some(params) = known else {
         let text = "the params are the AAEP message, an object";
         return match id {
-            Some(id) => Read::Answer(error(&id, -32602, text)),
-            None if role == Role::Subscriber => Read::Wrong(text.into()),
-            None => Read::Nothing,
+            Some(id) => LineContent::Answer(error(&id, -32602, text)),
+            None if role == Role::Subscriber => LineContent::Wrong(text.into()),
+            None => LineContent::Nothing,
         };
     };
     match id {
-        None => Read::Message(params),
+        None => LineContent::Message(params),
         Some(id) if matches!(method, "aaep.subscribe" | "aaep.renegotiate") => {
             match asked.wait(&id) {
-                true => Read::Message(params),
-                false => Read::Answer(error(&id, -32000, "too many handshakes wait")),
+                true => LineContent::Message(params),
+                false => LineContent::Answer(error(&id, -32000, "too many handshakes wait")),
             }
         }
         // D5: whatever becomes of a reply, this says nothing about it.
-        Some(id) => Read::Both(params, result(&id)),
+        Some(id) => LineContent::Both(params, result(&id)),
     }
 }
 
-fn answered<'a>(members: &Members<'a>, id: Option<String>, role: Role, asked: &Asked) -> Read<'a> {
+fn answered<'a>(
+    members: &Members<'a>,
+    id: Option<String>,
+    role: Role,
+    asked: &Asked,
+) -> LineContent<'a> {
     let is_ours = role == Role::Subscriber && id.is_some_and(|id| asked.is_answered(&id));
     match (members.find("result"), members.find("error")) {
-        (Some(Raw::Object(message)), None) if is_ours => Read::Message(message),
+        (Some(Raw::Object(message)), None) if is_ours => LineContent::Message(message),
         (None, Some(Raw::Object(error))) if is_ours => {
             let said = Members::whole(error, DEPTH).ok().flatten();
             let said = said.as_ref().and_then(|said| said.text("message"));
-            Read::Wrong(format!("the handshake failed: {}", said.unwrap_or_default()))
+            LineContent::Wrong(format!("the handshake failed: {}", said.unwrap_or_default()))
         }
-        (Some(_), None) | (None, Some(_)) => Read::Nothing,
+        (Some(_), None) | (None, Some(_)) => LineContent::Nothing,
         _ => broken(role, -32600, "it has neither a method nor a result"),
     }
 }
 
 /// A line that is none of JSON-RPC. A producer answers it and goes on; a subscriber says what came.
-fn broken<'a>(role: Role, code: i32, why: &str) -> Read<'a> {
+fn broken<'a>(role: Role, code: i32, why: &str) -> LineContent<'a> {
     match role {
-        Role::Producer => Read::Answer(error("null", code, why)),
-        Role::Subscriber => Read::Wrong(format!(
+        Role::Producer => LineContent::Answer(error("null", code, why)),
+        Role::Subscriber => LineContent::Wrong(format!(
             "the program writes what is no JSON-RPC to its standard output: {why}"
         )),
     }
@@ -194,7 +200,7 @@ mod tests {
 
     fn message<'a>(line: &'a str, role: Role, asked: &Asked) -> &'a str {
         match read(line.trim_end(), role, asked) {
-            Read::Message(message) => message,
+            LineContent::Message(message) => message,
             _ => panic!("{line} holds no message"),
         }
     }
@@ -213,7 +219,7 @@ mod tests {
         assert_eq!(answer, format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{accepted}}}\n"));
         assert_eq!(message(&answer, Role::Subscriber, &here), accepted);
         // Nobody asked for a second one.
-        assert!(matches!(read(answer.trim_end(), Role::Subscriber, &here), Read::Nothing));
+        assert!(matches!(read(answer.trim_end(), Role::Subscriber, &here), LineContent::Nothing));
         let event = line("{\n\"type\":\"aaep:agent.state.changed\"}", Role::Producer, &there);
         assert_eq!(event.matches('\n').count(), 1);
         assert_eq!(
@@ -229,7 +235,7 @@ mod tests {
     fn what_is_wrong_is_answered_as_json_rpc_has_it_and_ends_nothing() {
         let asked = Asked::default();
         let answer = |line: &str| match read(line, Role::Producer, &asked) {
-            Read::Answer(answer) => answer,
+            LineContent::Answer(answer) => answer,
             _ => panic!("{line} has no answer"),
         };
         assert!(answer("hello").contains("-32700"));
@@ -241,12 +247,12 @@ mod tests {
         let ping = r#"{"jsonrpc":"2.0","id":"a\"b","method":"aaep.ping"}"#;
         assert_eq!(answer(ping), "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"result\":{}}\n");
         let nothing = r#"{"jsonrpc":"2.0","method":"rm"}"#;
-        assert!(matches!(read(nothing, Role::Producer, &asked), Read::Nothing));
+        assert!(matches!(read(nothing, Role::Producer, &asked), LineContent::Nothing));
         for _ in 0..super::super::WAITING {
             assert!(asked.wait("1"));
         }
         let more = r#"{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":{}}"#;
         assert!(answer(more).contains("-32000"));
-        assert!(matches!(read("hello", Role::Subscriber, &asked), Read::Wrong(_)));
+        assert!(matches!(read("hello", Role::Subscriber, &asked), LineContent::Wrong(_)));
     }
 }

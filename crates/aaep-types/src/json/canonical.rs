@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{JsonFault, JsonFaultKind};
 use super::marks::Marks;
 use super::scan::{Raw, Scanner};
 use super::walk::walk;
@@ -22,7 +22,7 @@ impl Canonical {
     /// The canonical form of a JSON text. Two texts have the same one only if they say the same:
     /// what two readers may read in two ways, and a number that a double does not hold exactly, is
     /// refused.
-    pub fn of(json: &str) -> Result<Self, Box<Fault>> {
+    pub fn of(json: &str) -> Result<Self, Box<JsonFault>> {
         if json.is_empty() {
             return Ok(Self::default());
         }
@@ -39,7 +39,7 @@ impl Canonical {
         }
         check_numbers(json)?;
         // What was just scanned and walked to its end can be read and written.
-        let unreadable = |_| Box::new(Fault { offset: 0, kind: FaultKind::Unexpected });
+        let unreadable = |_| Box::new(JsonFault { offset: 0, kind: JsonFaultKind::Unexpected });
         let value: Value = serde_json::from_str(json).map_err(unreadable)?;
         serde_json_canonicalizer::to_string(&value).map(Self).map_err(unreadable)
     }
@@ -133,7 +133,7 @@ fn plain_object(mut json: &[u8], depth: usize) -> Option<&[u8]> {
     }
 }
 
-fn check_numbers(json: &str) -> Result<(), Box<Fault>> {
+fn check_numbers(json: &str) -> Result<(), Box<JsonFault>> {
     let mut inexact = None;
     walk(json, DEPTH, |_, leaf| match leaf {
         Raw::Number(number) if !is_exact(number) => {
@@ -145,7 +145,7 @@ fn check_numbers(json: &str) -> Result<(), Box<Fault>> {
     let offset = |number: &str| number.as_ptr().addr() - json.as_ptr().addr();
     match inexact {
         Some(number) => {
-            Err(Box::new(Fault { offset: offset(number), kind: FaultKind::UnsafeNumber }))
+            Err(Box::new(JsonFault { offset: offset(number), kind: JsonFaultKind::UnsafeNumber }))
         }
         None => Ok(()),
     }
@@ -197,7 +197,7 @@ mod tests {
         Canonical::of(json).unwrap().as_str().to_owned()
     }
 
-    fn refused(json: &str) -> (FaultKind, usize) {
+    fn refused(json: &str) -> (JsonFaultKind, usize) {
         let fault = Canonical::of(json).unwrap_err();
         (fault.kind, fault.offset)
     }
@@ -361,12 +361,12 @@ mod tests {
             ("1e-999", 0),
             ("1e-99999999999999999999", 0),
         ] {
-            assert_eq!(refused(json), (FaultKind::UnsafeNumber, offset), "{json}");
+            assert_eq!(refused(json), (JsonFaultKind::UnsafeNumber, offset), "{json}");
         }
-        assert_eq!(refused(r#"{"a":{"b":1,"\u0062":2}}"#).0, FaultKind::DuplicateName);
-        assert_eq!(refused(r#"{"b":1,"b":2}"#).0, FaultKind::DuplicateName);
-        assert_eq!(refused(r#"["\ud83d"]"#).0, FaultKind::LoneSurrogate);
-        assert_eq!(refused("{} {}").0, FaultKind::Trailing);
-        assert_eq!(refused(&"[".repeat(100_000)).0, FaultKind::TooDeep);
+        assert_eq!(refused(r#"{"a":{"b":1,"\u0062":2}}"#).0, JsonFaultKind::DuplicateName);
+        assert_eq!(refused(r#"{"b":1,"b":2}"#).0, JsonFaultKind::DuplicateName);
+        assert_eq!(refused(r#"["\ud83d"]"#).0, JsonFaultKind::LoneSurrogate);
+        assert_eq!(refused("{} {}").0, JsonFaultKind::Trailing);
+        assert_eq!(refused(&"[".repeat(100_000)).0, JsonFaultKind::TooDeep);
     }
 }

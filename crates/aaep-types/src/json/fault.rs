@@ -4,18 +4,18 @@ use std::fmt;
 
 /// Something wrong with the text itself, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct JsonFault {
     /// Byte offset in the text that was scanned.
     pub offset: usize,
     /// What it is.
-    pub kind: FaultKind,
+    pub kind: JsonFaultKind,
 }
 
 /// What can be wrong with JSON text. Everything down to `Nothing` ends the reading; the last
 /// three are noted and the reading goes on, so that one message can show all its problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FaultKind {
+pub enum JsonFaultKind {
     /// The text ended inside a value.
     Unfinished,
     /// A character that cannot stand here.
@@ -44,42 +44,44 @@ pub enum FaultKind {
     UnsafeNumber,
 }
 
-impl FaultKind {
+impl JsonFaultKind {
     /// Whether two sound readers may read two things: which of two members of one name counts, and
     /// what half of a character is, differs from one to the other. Nothing safe rests on such text.
     pub fn is_ambiguous(self) -> bool {
-        matches!(self, FaultKind::DuplicateName | FaultKind::LoneSurrogate)
+        matches!(self, JsonFaultKind::DuplicateName | JsonFaultKind::LoneSurrogate)
     }
 }
 
-impl fmt::Display for FaultKind {
+impl fmt::Display for JsonFaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FaultKind::Unfinished => "The text ends inside a value; send the whole message.",
-            FaultKind::Unexpected => {
+            JsonFaultKind::Unfinished => "The text ends inside a value; send the whole message.",
+            JsonFaultKind::Unexpected => {
                 "This character cannot stand here; write plain JSON (RFC 8259)."
             }
-            FaultKind::Control => {
+            JsonFaultKind::Control => {
                 "A control character stands raw in a string; write it as an escape."
             }
-            FaultKind::Escape => "This escape does not exist in JSON; double the backslash.",
-            FaultKind::Number => {
+            JsonFaultKind::Escape => "This escape does not exist in JSON; double the backslash.",
+            JsonFaultKind::Number => {
                 "This is not a JSON number; write digits without a leading zero or plus."
             }
-            FaultKind::TooDeep => {
+            JsonFaultKind::TooDeep => {
                 "Objects and arrays are nested deeper than the limit; flatten them."
             }
-            FaultKind::TooLarge => {
+            JsonFaultKind::TooLarge => {
                 "The message is larger than the limit; make it smaller or split it."
             }
-            FaultKind::Utf8 => "These bytes are not UTF-8; encode the message as UTF-8.",
-            FaultKind::Trailing => "Something follows the message; send one JSON value.",
-            FaultKind::Nothing => "There is no message here.",
-            FaultKind::DuplicateName => "This name stands twice in one object; keep one of them.",
-            FaultKind::LoneSurrogate => {
+            JsonFaultKind::Utf8 => "These bytes are not UTF-8; encode the message as UTF-8.",
+            JsonFaultKind::Trailing => "Something follows the message; send one JSON value.",
+            JsonFaultKind::Nothing => "There is no message here.",
+            JsonFaultKind::DuplicateName => {
+                "This name stands twice in one object; keep one of them."
+            }
+            JsonFaultKind::LoneSurrogate => {
                 "Half of a surrogate pair stands alone; write the whole character."
             }
-            FaultKind::UnsafeNumber => {
+            JsonFaultKind::UnsafeNumber => {
                 "This number does not survive as a double; send it as a string."
             }
         })

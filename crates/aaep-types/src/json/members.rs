@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{JsonFault, JsonFaultKind};
 use super::marks::Marks;
 use super::scan::{Raw, Scanner};
 
@@ -24,8 +24,8 @@ const SHORT: usize = 32;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members<'a> {
     list: Vec<Member<'a>>,
-    faults: Vec<Fault>,
-    ambiguity: Option<Fault>,
+    faults: Vec<JsonFault>,
+    ambiguity: Option<JsonFault>,
     depth: usize,
     longest_string: usize,
 }
@@ -38,12 +38,12 @@ impl<'a> Members<'a> {
     ///
     /// Returns the members and how many bytes were read. `None` in place of the members means that
     /// the value is sound JSON but no object.
-    pub fn index(text: &'a str, max_depth: usize) -> Result<(Option<Self>, usize), Box<Fault>> {
+    pub fn index(text: &'a str, max_depth: usize) -> Result<(Option<Self>, usize), Box<JsonFault>> {
         let marks = Marks::of(text.as_bytes());
         let mut scanner = Scanner::new(text, marks.words(), max_depth);
         scanner.skip_space();
         match scanner.peek() {
-            None => return Err(scanner.fatal(FaultKind::Nothing)),
+            None => return Err(scanner.fatal(JsonFaultKind::Nothing)),
             Some(b'{') => {}
             Some(_) => {
                 scanner.value()?;
@@ -60,11 +60,13 @@ impl<'a> Members<'a> {
     }
 
     /// Indexes a text that must hold one value and nothing else.
-    pub fn whole(text: &'a str, max_depth: usize) -> Result<Option<Self>, Box<Fault>> {
+    pub fn whole(text: &'a str, max_depth: usize) -> Result<Option<Self>, Box<JsonFault>> {
         let (members, end) = Self::index(text, max_depth)?;
         let rest = &text.as_bytes()[end..];
         match rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) {
-            Some(more) => Err(Box::new(Fault { offset: end + more, kind: FaultKind::Trailing })),
+            Some(more) => {
+                Err(Box::new(JsonFault { offset: end + more, kind: JsonFaultKind::Trailing }))
+            }
             None => Ok(members),
         }
     }
@@ -116,14 +118,14 @@ impl<'a> Members<'a> {
     /// Why two sound readers may read two things in this object: a name that stands twice, in it or
     /// at any depth below, or half of a character. Decisions rely on this, not on
     /// [`Self::faults`], which is for messages to people.
-    pub fn ambiguity(&self) -> Option<Fault> {
-        let twice = || Fault { offset: 0, kind: FaultKind::DuplicateName };
+    pub fn ambiguity(&self) -> Option<JsonFault> {
+        let twice = || JsonFault { offset: 0, kind: JsonFaultKind::DuplicateName };
         self.ambiguity.clone().or_else(|| self.repeated().map(|_| twice()))
     }
 
     /// What was wrong with the text without ending the reading; of a great many faults, the first
     /// ones, and the first that makes the text ambiguous.
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[JsonFault] {
         &self.faults
     }
 
@@ -191,11 +193,11 @@ mod tests {
         assert_eq!(Members::whole("[1]", 8), Ok(None));
         assert_eq!(
             Members::whole("  ", 8),
-            Err(Box::new(Fault { offset: 2, kind: FaultKind::Nothing }))
+            Err(Box::new(JsonFault { offset: 2, kind: JsonFaultKind::Nothing }))
         );
         assert_eq!(
             Members::whole("{} {}", 8),
-            Err(Box::new(Fault { offset: 3, kind: FaultKind::Trailing }))
+            Err(Box::new(JsonFault { offset: 3, kind: JsonFaultKind::Trailing }))
         );
     }
 

@@ -5,7 +5,7 @@
 //! [`Raw`] slices and read again only by the type that wants them, so the work stays linear: the
 //! protocol's own objects nest three deep at most, and opaque ones are never entered twice.
 //!
-//! What the grammar alone would let through but cannot be interpreted safely is a [`Fault`]:
+//! What the grammar alone would let through but cannot be interpreted safely is a [`JsonFault`]:
 //! duplicate names, lone surrogates, integers that do not survive a double.
 
 mod canonical;
@@ -20,7 +20,7 @@ mod walk;
 mod write;
 
 pub use canonical::Canonical;
-pub use fault::{Fault, FaultKind};
+pub use fault::{JsonFault, JsonFaultKind};
 pub use members::{Member, Members, elements, is_number, string_value};
 pub use pointer::pointer_at;
 pub use scan::Raw;

@@ -2,7 +2,7 @@
 
 mod literals;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{JsonFault, JsonFaultKind};
 use super::names::Names;
 use super::string::JsonString;
 use crate::limits::MAX_PROBLEMS;
@@ -49,16 +49,16 @@ pub(super) struct Scanner<'a, 'm> {
     /// Whether the text is all ASCII; then so is every string.
     ascii: bool,
     marks: &'m [u64],
-    faults: Vec<Fault>,
+    faults: Vec<JsonFault>,
     /// The first fault that makes the text ambiguous. Never left out, however many others there
     /// are: safety rests on it.
-    ambiguity: Option<Fault>,
+    ambiguity: Option<JsonFault>,
     /// The longest string so far, in bytes as written.
     longest: usize,
 }
 
 /// Ends the reading of a value. The fault is boxed: it is rare, and values stay small.
-type Scan<T> = Result<T, Box<Fault>>;
+type Scan<T> = Result<T, Box<JsonFault>>;
 
 impl<'a, 'm> Scanner<'a, 'm> {
     /// Starts at the beginning of `text`, whose marks are given; values nested deeper than
@@ -98,23 +98,23 @@ impl<'a, 'm> Scanner<'a, 'm> {
     /// Notes a fault that does not end the reading. Each has to be located later, so there is an
     /// end to it; but the first one that makes the text ambiguous is always among them.
     #[cold]
-    fn note(&mut self, offset: usize, kind: FaultKind) {
+    fn note(&mut self, offset: usize, kind: JsonFaultKind) {
         let first = kind.is_ambiguous() && self.ambiguity.is_none();
         if first {
-            self.ambiguity = Some(Fault { offset, kind });
+            self.ambiguity = Some(JsonFault { offset, kind });
         }
         if first || self.faults.len() < MAX_PROBLEMS {
-            self.faults.push(Fault { offset, kind });
+            self.faults.push(JsonFault { offset, kind });
         }
     }
 
     /// The first fault that makes the text ambiguous.
-    pub(super) fn ambiguity(&self) -> Option<&Fault> {
+    pub(super) fn ambiguity(&self) -> Option<&JsonFault> {
         self.ambiguity.as_ref()
     }
 
     /// The faults that did not end the reading.
-    pub(super) fn into_faults(self) -> Vec<Fault> {
+    pub(super) fn into_faults(self) -> Vec<JsonFault> {
         self.faults
     }
 
@@ -124,17 +124,17 @@ impl<'a, 'm> Scanner<'a, 'm> {
     }
 
     #[cold]
-    pub(super) fn fatal(&self, kind: FaultKind) -> Box<Fault> {
-        Box::new(Fault { offset: self.at, kind })
+    pub(super) fn fatal(&self, kind: JsonFaultKind) -> Box<JsonFault> {
+        Box::new(JsonFault { offset: self.at, kind })
     }
 
     /// What to say when the byte at hand is not the wanted one.
     #[cold]
-    fn surprise(&self) -> Box<Fault> {
+    fn surprise(&self) -> Box<JsonFault> {
         self.fatal(if self.at >= self.text.len() {
-            FaultKind::Unfinished
+            JsonFaultKind::Unfinished
         } else {
-            FaultKind::Unexpected
+            JsonFaultKind::Unexpected
         })
     }
 
@@ -213,7 +213,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
     fn enter(&mut self, depth: usize) -> Scan<usize> {
         let depth = depth + 1;
         if depth > self.max_depth {
-            return Err(self.fatal(FaultKind::TooDeep));
+            return Err(self.fatal(JsonFaultKind::TooDeep));
         }
         self.depth = self.depth.max(depth);
         Ok(depth)
@@ -230,7 +230,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
             }
         })?;
         for offset in twice {
-            self.note(offset, FaultKind::DuplicateName);
+            self.note(offset, JsonFaultKind::DuplicateName);
         }
         Ok(())
     }
@@ -294,19 +294,19 @@ mod tests {
     use super::*;
     use crate::json::marks::Marks;
 
-    fn scan(text: &str) -> (Result<Raw<'_>, Box<Fault>>, Vec<Fault>) {
+    fn scan(text: &str) -> (Result<Raw<'_>, Box<JsonFault>>, Vec<JsonFault>) {
         let marks = Marks::of(text.as_bytes());
         let mut scanner = Scanner::new(text, marks.words(), 8);
         let value = scanner.value();
         (value, scanner.into_faults())
     }
 
-    fn fatal(text: &str) -> (usize, FaultKind) {
+    fn fatal(text: &str) -> (usize, JsonFaultKind) {
         let fault = scan(text).0.expect_err(text);
         (fault.offset, fault.kind)
     }
 
-    fn noted(text: &str) -> Vec<(usize, FaultKind)> {
+    fn noted(text: &str) -> Vec<(usize, JsonFaultKind)> {
         let (value, faults) = scan(text);
         value.expect(text);
         faults.into_iter().map(|fault| (fault.offset, fault.kind)).collect()
@@ -336,18 +336,18 @@ mod tests {
     // covers: E1
     #[test]
     fn what_is_not_json_is_refused_where_it_goes_wrong() {
-        assert_eq!(fatal("{'a':1}"), (1, FaultKind::Unexpected));
-        assert_eq!(fatal("{\"a\":1,}"), (7, FaultKind::Unexpected));
-        assert_eq!(fatal("[1 2]"), (3, FaultKind::Unexpected));
-        assert_eq!(fatal("// no"), (0, FaultKind::Unexpected));
-        assert_eq!(fatal("NaN"), (0, FaultKind::Unexpected));
-        assert_eq!(fatal("trye"), (2, FaultKind::Unexpected));
-        assert_eq!(fatal("01"), (0, FaultKind::Number));
-        assert_eq!(fatal("-x"), (1, FaultKind::Number));
-        assert_eq!(fatal("1.x"), (2, FaultKind::Number));
-        assert_eq!(fatal("\"a\nb\""), (2, FaultKind::Control));
-        assert_eq!(fatal("\"\\x\""), (1, FaultKind::Escape));
-        assert_eq!(fatal("\"\\u12g4 \""), (1, FaultKind::Escape));
+        assert_eq!(fatal("{'a':1}"), (1, JsonFaultKind::Unexpected));
+        assert_eq!(fatal("{\"a\":1,}"), (7, JsonFaultKind::Unexpected));
+        assert_eq!(fatal("[1 2]"), (3, JsonFaultKind::Unexpected));
+        assert_eq!(fatal("// no"), (0, JsonFaultKind::Unexpected));
+        assert_eq!(fatal("NaN"), (0, JsonFaultKind::Unexpected));
+        assert_eq!(fatal("trye"), (2, JsonFaultKind::Unexpected));
+        assert_eq!(fatal("01"), (0, JsonFaultKind::Number));
+        assert_eq!(fatal("-x"), (1, JsonFaultKind::Number));
+        assert_eq!(fatal("1.x"), (2, JsonFaultKind::Number));
+        assert_eq!(fatal("\"a\nb\""), (2, JsonFaultKind::Control));
+        assert_eq!(fatal("\"\\x\""), (1, JsonFaultKind::Escape));
+        assert_eq!(fatal("\"\\u12g4 \""), (1, JsonFaultKind::Escape));
     }
 
     #[test]
@@ -356,16 +356,16 @@ mod tests {
         for length in 1..whole.len() {
             let fault = scan(&whole[..length]).0.expect_err("a cut value is no value");
             // A number may end anywhere as far as its own grammar goes.
-            assert_eq!(fault.kind, FaultKind::Unfinished, "{}", &whole[..length]);
+            assert_eq!(fault.kind, JsonFaultKind::Unfinished, "{}", &whole[..length]);
         }
     }
 
     // covers: E1
     #[test]
     fn a_name_that_stands_twice_is_noted_at_any_depth_and_spelling() {
-        assert_eq!(noted(r#"{"a":1,"a":2}"#), [(7, FaultKind::DuplicateName)]);
-        assert_eq!(noted(r#"{"a":1,"\u0061":2}"#), [(7, FaultKind::DuplicateName)]);
-        assert_eq!(noted(r#"[{"x":{"b":1,"b":1}}]"#), [(13, FaultKind::DuplicateName)]);
+        assert_eq!(noted(r#"{"a":1,"a":2}"#), [(7, JsonFaultKind::DuplicateName)]);
+        assert_eq!(noted(r#"{"a":1,"\u0061":2}"#), [(7, JsonFaultKind::DuplicateName)]);
+        assert_eq!(noted(r#"[{"x":{"b":1,"b":1}}]"#), [(13, JsonFaultKind::DuplicateName)]);
     }
 
     #[test]
@@ -383,17 +383,17 @@ mod tests {
     fn numbers_that_do_not_survive_as_a_double_are_noted() {
         assert_eq!(noted("9007199254740992"), []);
         assert_eq!(noted("-9007199254740992"), []);
-        assert_eq!(noted("9007199254740993"), [(0, FaultKind::UnsafeNumber)]);
-        assert_eq!(noted("123456789012345678901234567890"), [(0, FaultKind::UnsafeNumber)]);
-        assert_eq!(noted("[1e999]"), [(1, FaultKind::UnsafeNumber)]);
+        assert_eq!(noted("9007199254740993"), [(0, JsonFaultKind::UnsafeNumber)]);
+        assert_eq!(noted("123456789012345678901234567890"), [(0, JsonFaultKind::UnsafeNumber)]);
+        assert_eq!(noted("[1e999]"), [(1, JsonFaultKind::UnsafeNumber)]);
     }
 
     // covers: E1
     #[test]
     fn lone_surrogates_are_noted() {
-        assert_eq!(noted(r#""\ud83d""#), [(1, FaultKind::LoneSurrogate)]);
-        assert_eq!(noted(r#""\ude00\ud83d\ude00""#), [(1, FaultKind::LoneSurrogate)]);
-        assert_eq!(noted(r#""\ud83d\ud83d\ude00""#), [(1, FaultKind::LoneSurrogate)]);
+        assert_eq!(noted(r#""\ud83d""#), [(1, JsonFaultKind::LoneSurrogate)]);
+        assert_eq!(noted(r#""\ude00\ud83d\ude00""#), [(1, JsonFaultKind::LoneSurrogate)]);
+        assert_eq!(noted(r#""\ud83d\ud83d\ude00""#), [(1, JsonFaultKind::LoneSurrogate)]);
     }
 
     // covers: E1
@@ -401,8 +401,8 @@ mod tests {
     fn what_makes_a_text_ambiguous_is_noted_behind_any_number_of_other_faults() {
         let unsafe_numbers = "9007199254740993,".repeat(10 * MAX_PROBLEMS);
         for (end, kind) in [
-            (r#"{"a":1,"a":2}"#, FaultKind::DuplicateName),
-            (r#""\ud800""#, FaultKind::LoneSurrogate),
+            (r#"{"a":1,"a":2}"#, JsonFaultKind::DuplicateName),
+            (r#""\ud800""#, JsonFaultKind::LoneSurrogate),
         ] {
             let found = noted(&format!("[{unsafe_numbers}{end}]"));
             assert_eq!(found.len(), MAX_PROBLEMS + 1);
@@ -415,8 +415,8 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         assert_eq!(noted("[[[[[[[[]]]]]]]]"), []);
-        assert_eq!(fatal("[[[[[[[[[]]]]]]]]]"), (8, FaultKind::TooDeep));
-        assert_eq!(fatal(&"[".repeat(100_000)), (8, FaultKind::TooDeep));
+        assert_eq!(fatal("[[[[[[[[[]]]]]]]]]"), (8, JsonFaultKind::TooDeep));
+        assert_eq!(fatal(&"[".repeat(100_000)), (8, JsonFaultKind::TooDeep));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{JsonFault, JsonFaultKind};
 use super::marks::Marks;
 use super::scan::{Raw, Scanner};
 use super::string::JsonString;
@@ -22,17 +22,17 @@ pub fn walk<'a>(
     text: &'a str,
     max_depth: usize,
     mut visit: impl FnMut(&[Step<'a>], Raw<'a>) -> ControlFlow<()>,
-) -> Result<(), Box<Fault>> {
+) -> Result<(), Box<JsonFault>> {
     let marks = Marks::of(text.as_bytes());
     let mut scanner = Scanner::new(text, marks.words(), max_depth);
     let mut path: Vec<Step<'a>> = Vec::new();
     scanner.skip_space();
     loop {
         if path.len() > max_depth {
-            return Err(scanner.fatal(FaultKind::TooDeep));
+            return Err(scanner.fatal(JsonFaultKind::TooDeep));
         }
         let leaf = match scanner.peek() {
-            None if path.is_empty() => return Err(scanner.fatal(FaultKind::Nothing)),
+            None if path.is_empty() => return Err(scanner.fatal(JsonFaultKind::Nothing)),
             Some(b'{') if !scanner.is_empty_container() => {
                 path.push(Step::Name(scanner.name()?));
                 continue;
@@ -52,12 +52,15 @@ pub fn walk<'a>(
     }
     match scanner.peek() {
         None => Ok(()),
-        Some(_) => Err(scanner.fatal(FaultKind::Trailing)),
+        Some(_) => Err(scanner.fatal(JsonFaultKind::Trailing)),
     }
 }
 
 /// Goes from the end of a value to the beginning of the next; false after the last one.
-fn next<'a>(scanner: &mut Scanner<'a, '_>, path: &mut Vec<Step<'a>>) -> Result<bool, Box<Fault>> {
+fn next<'a>(
+    scanner: &mut Scanner<'a, '_>,
+    path: &mut Vec<Step<'a>>,
+) -> Result<bool, Box<JsonFault>> {
     loop {
         scanner.skip_space();
         let Some(step) = path.last_mut() else { return Ok(false) };
@@ -81,7 +84,7 @@ fn next<'a>(scanner: &mut Scanner<'a, '_>, path: &mut Vec<Step<'a>>) -> Result<b
 mod tests {
     use super::*;
 
-    fn leaves(text: &str) -> Result<Vec<String>, FaultKind> {
+    fn leaves(text: &str) -> Result<Vec<String>, JsonFaultKind> {
         let mut all = Vec::new();
         let walked = walk(text, 8, |path, leaf| {
             let mut line = String::new();
@@ -111,16 +114,16 @@ mod tests {
     #[test]
     fn what_is_not_json_is_not_walked_to_its_end() {
         for (text, kind) in [
-            ("", FaultKind::Nothing),
-            ("{} x", FaultKind::Trailing),
-            ("[1,]", FaultKind::Unexpected),
-            ("{\"a\":1,}", FaultKind::Unexpected),
-            ("{\"a\" 1}", FaultKind::Unexpected),
-            ("[1", FaultKind::Unfinished),
-            ("[1}", FaultKind::Unexpected),
+            ("", JsonFaultKind::Nothing),
+            ("{} x", JsonFaultKind::Trailing),
+            ("[1,]", JsonFaultKind::Unexpected),
+            ("{\"a\":1,}", JsonFaultKind::Unexpected),
+            ("{\"a\" 1}", JsonFaultKind::Unexpected),
+            ("[1", JsonFaultKind::Unfinished),
+            ("[1}", JsonFaultKind::Unexpected),
         ] {
             assert_eq!(leaves(text), Err(kind), "{text}");
         }
-        assert_eq!(leaves(&"[".repeat(100_000)), Err(FaultKind::TooDeep));
+        assert_eq!(leaves(&"[".repeat(100_000)), Err(JsonFaultKind::TooDeep));
     }
 }

@@ -90,7 +90,7 @@ fn what_became_of_one_request_is_said_before_the_next_one_is_read_again() {
     announcer.push(said(Class::Outcome, "Rejected."));
     announcer.ended(id, End::Spoken, 0);
     whole(&mut announcer, "Rejected.");
-    // One that nobody has heard yet still comes first.
+    // One that was not heard yet still comes first.
     announcer.asked(3);
     announcer.push(question(3));
     whole(&mut announcer, "Question 3. It cannot be undone.");

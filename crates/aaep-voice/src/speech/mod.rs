@@ -64,7 +64,7 @@ pub type Reporter = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// Which synthesizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
+pub enum SpeechEngine {
     /// The first of these that there is: Speech Dispatcher, what the system has of its own, espeak-ng.
     #[default]
     Auto,
@@ -120,7 +120,7 @@ impl FromStr for Punctuation {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The synthesizer.
-    pub engine: Engine,
+    pub engine: SpeechEngine,
     /// From -100, the slowest, to 100, the fastest.
     pub rate: Option<i8>,
     /// The name of a voice, as the synthesizer knows it.
@@ -148,7 +148,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            engine: Engine::Auto,
+            engine: SpeechEngine::Auto,
             rate: None,
             voice: None,
             punctuation: None,
@@ -211,12 +211,12 @@ pub fn open(settings: &Settings, reporter: Reporter) -> Result<Box<dyn Synthesiz
         () => Err("This system has no speech of its own.".into()),
     };
     match settings.engine {
-        Engine::SpeechDispatcher => dispatcher(),
-        Engine::Espeak => espeak(),
-        Engine::Say => say(),
-        Engine::Sapi => sapi(),
-        Engine::System => system(),
-        Engine::Auto => dispatcher().or_else(|first| {
+        SpeechEngine::SpeechDispatcher => dispatcher(),
+        SpeechEngine::Espeak => espeak(),
+        SpeechEngine::Say => say(),
+        SpeechEngine::Sapi => sapi(),
+        SpeechEngine::System => system(),
+        SpeechEngine::Auto => dispatcher().or_else(|first| {
             system().or_else(|_| espeak()).map_err(|last| {
                 format!("{first} {last} Install speech-dispatcher or espeak-ng to hear speech.")
             })

@@ -17,7 +17,7 @@ pub struct Brltty {
     shown: Arc<Mutex<Vec<(Instant, String)>>>,
 }
 
-/// A port that nobody has.
+/// A free port.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -23,6 +23,7 @@ class Call:
         self._native, self.tool = native, tool
         self._summary: str | None = None
         self._failed: str | None = None
+        self._unknown = False
         self.id: str = native.id
         self.key: str | None = native.key
         self.by: str | None = native.by
@@ -37,8 +38,14 @@ class Call:
         """It failed, where no exception says so: a framework may have taken it."""
         self._failed = text or ""
 
+    def unknown(self) -> None:
+        """Nobody can tell how it ended: a framework broke off in the middle of several calls."""
+        self._unknown = True
+
     def _end(self, error: BaseException | None) -> tuple[str, str, bool]:
         """How it ended, what is said of it, and whether that is a sentence of this package."""
+        if self._unknown:
+            return "timeout", f"{self.tool} was begun; nobody knows how it ended.", True
         if error is None and self._failed is not None:
             return "error", self._failed or f"{self.tool} failed.", not self._failed
         if error is None:
@@ -48,8 +55,14 @@ class Call:
         return "timeout", f"{self.tool} was given up; nobody knows how it ended.", True
 
 
-observe: Callable[[str], ContextManager[None]] | None = None
-"""What is told of each request for consent, for as long as people are waited for."""
+observe: Callable[[str, str], ContextManager[None]] | None = None
+"""What is told of each request, for as long as people are waited for: `confirm` and the tool, or `ask` and
+the kind of answer."""
+
+
+def observed(what: str, name: str) -> ContextManager[None]:
+    """A block in which people are waited for."""
+    return nullcontext() if observe is None else observe(what, name)
 
 
 class _Using:
@@ -61,7 +74,7 @@ class _Using:
         self._begin, self._tool, self._arguments, self._asks = begin, tool, arguments, asks
 
     def _observed(self) -> ContextManager[None]:
-        return nullcontext() if observe is None or not self._asks else observe(self._tool)
+        return observed("confirm", self._tool) if self._asks else nullcontext()
 
     def __enter__(self) -> Call:
         with self._observed():

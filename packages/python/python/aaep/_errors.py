@@ -13,9 +13,9 @@ class Error(Exception):
 
 
 class Misuse(Error):
-    """This package was misused; nothing was sent. `rule` names the rule of the protocol."""
+    """This package was misused; nothing was sent. `rule` names the rule of the protocol, if there is one."""
 
-    rule: str
+    rule: str | None = None
 
 
 class Refused(Error):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Callable, Iterable, Literal, Mapping, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Literal, Mapping, TypeVar
 
 from ._calls import Call, _Using
 from ._errors import NotApproved, Refused
 from ._session import AsyncSession, Session
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+GIVING_UP_SECONDS = 5
+"""How long work that is given up is waited for."""
 
 
 @dataclass(frozen=True)
@@ -68,22 +73,26 @@ class Gate:
 
     def call(self, tool: str, arguments: dict[str, Any], run: Callable[[dict[str, Any]], Any]) -> Any:
         """Runs a tool, in a session of `with`."""
+        begun = False
         try:
             with self._passage(tool, arguments) as call:
+                begun = True
                 return run(call.arguments)
         except Refused as refused:
-            if not _wants_consent(refused, tool, self.consent):
+            if begun or not _wants_consent(refused, tool, self.consent):
                 raise
         with self._asked(tool, arguments) as call:
             return run(call.arguments)
 
     async def acall(self, tool: str, arguments: dict[str, Any], run: Callable[[dict[str, Any]], Any]) -> Any:
         """Runs a tool, in a session of `async with`; `run` may be a coroutine function."""
+        begun = False
         try:
             async with self._passage(tool, arguments) as call:
+                begun = True
                 return await _result(run(call.arguments))
         except Refused as refused:
-            if not _wants_consent(refused, tool, self.consent):
+            if begun or not _wants_consent(refused, tool, self.consent):
                 raise
         async with self._asked(tool, arguments) as call:
             return await _result(run(call.arguments))
@@ -116,7 +125,8 @@ class Gate:
         self, calls: Iterable[tuple[str, str, dict[str, Any]]]
     ) -> AsyncIterator[dict[str, Decision]]:
         """Asks about calls that a framework holds back, each an id, a tool and its arguments. Inside the
-        block the framework goes on; at its end people are told how those that were approved ended."""
+        block the framework goes on; at its end people are told how those that were approved ended. If the
+        framework breaks off with several of them, nobody knows which were done, and people are told that."""
         decisions: dict[str, Decision] = {}
         async with AsyncExitStack() as stack:
             for name, tool, arguments in calls:
@@ -125,7 +135,48 @@ class Gate:
                     decisions[name] = Decision(call)
                 except NotApproved as no:
                     decisions[name] = Decision(None, no)
-            yield decisions
+            try:
+                yield decisions
+            except Exception:
+                approved = [decision.call for decision in decisions.values() if decision.call is not None]
+                for call in approved if len(approved) > 1 else []:
+                    call.unknown()
+                raise
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """Waits for what a framework does, in a session of `async with`. When the user stops the session it
+        is given up, and this raises `Stopped`.
+
+        >>> import asyncio
+        >>> from aaep import Agent, Gate, Hub, Stopped
+        >>> async def stopped(hub):
+        ...     async with Agent("shop", hub.url).session("Buying shoes.") as session:
+        ...         hub.stop_agent(session.id)
+        ...         await Gate(session).unless_stopped(asyncio.sleep(60))
+        >>> with Hub(answer="accept") as hub:
+        ...     try:
+        ...         asyncio.run(stopped(hub))
+        ...     except Stopped:
+        ...         print("stopped")
+        stopped
+        """
+        if not isinstance(self.session, AsyncSession):
+            raise TypeError("unless_stopped needs a session of `async with`.")
+        going = asyncio.ensure_future(work)
+        over = asyncio.ensure_future(self.session._until_over())
+        try:
+            await asyncio.wait({going, over}, return_when=asyncio.FIRST_COMPLETED)
+            if going.done():
+                return going.result()
+            raise over.result()
+        finally:
+            over.cancel()
+            if not going.done():
+                going.cancel()
+                # Nothing of it goes on behind the stop, as far as it lets itself be given up.
+                await asyncio.wait({going}, timeout=GIVING_UP_SECONDS)
+            if going.done() and not going.cancelled():
+                going.exception()
 
     def _passage(self, tool: str, arguments: dict[str, Any]) -> _Using:
         if tool in self.consent:

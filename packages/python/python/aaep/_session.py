@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import warnings
 from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
 
 from . import _errors, _native
-from ._calls import _Using
+from ._calls import _Using, observed
 from ._futures import awaited, waited
 
 Undo = Literal["never", "with_effort", "easily"]
@@ -81,10 +82,13 @@ class Opening:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         how = self._open._last_words(error)
-        if how is not None:
-            with _Ended(error):
-                waited(*how)
-        waited(self._agent._native.close)
+        try:
+            if how is not None:
+                with _Ended(error):
+                    waited(*how)
+        finally:
+            # What could not be said yet must not end with the process.
+            waited(self._agent._native.close)
 
     async def __aenter__(self) -> AsyncSession:
         session = AsyncSession(await awaited(self._agent._native.open, *self._args))
@@ -95,13 +99,17 @@ class Opening:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         how = self._open._last_words(error)
-        if how is not None:
-            with _Ended(error):
-                await awaited(*how)
+        try:
+            if how is not None:
+                with _Ended(error):
+                    await awaited(*how)
+        finally:
+            await awaited(self._agent._native.close)
 
 
 class _Ended:
-    """An error of the block is not hidden by one of its end; nor is a stop by the user an error."""
+    """An error of the block is not hidden by one of its end; nor is a stop by the user an error. Work that
+    was done stays done while the hub is away: that is a warning."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
@@ -111,6 +119,10 @@ class _Ended:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, _errors.SessionOver):
+            return True
+        if self.error is None and isinstance(error, _errors.Unavailable):
+            text = "The session is done, and the hub could not be told yet. It is told if it comes back in time."
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
             return True
         return self.error is not None and isinstance(error, _errors.Error)
 
@@ -255,23 +267,29 @@ class Session(_Base):
 
     def ask(self, question: str, *, context: str | None = None, timeout_seconds: int | None = None) -> str:
         """Any text for an answer."""
-        return str(waited(self._native.ask, question, "text", [], context, timeout_seconds))
+        return str(self._asked(question, "text", [], context, timeout_seconds))
 
     def ask_yes_no(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
-        return bool(waited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+        return bool(self._asked(question, "yes_no", [], context, timeout_seconds))
 
     def ask_number(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> float:
         """A number."""
-        return float(waited(self._native.ask, question, "number", [], context, timeout_seconds))
+        return float(self._asked(question, "number", [], context, timeout_seconds))
 
     def choose(self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None) -> int:
         """One of several things, by its place from 0."""
-        return int(waited(self._native.ask, question, "choice", list(choices), None, timeout_seconds))
+        return int(self._asked(question, "choice", list(choices), None, timeout_seconds))
+
+    def _asked(
+        self, question: str, kind: str, choices: list[str], context: str | None, timeout_seconds: int | None
+    ) -> Any:
+        with observed("ask", kind):
+            return waited(self._native.ask, question, kind, choices, context, timeout_seconds)
 
     def output(self) -> Output:
         """The answer, as a model streams it: `with session.output() as out: out.write(token)`."""
@@ -310,25 +328,31 @@ class AsyncSession(_Base):
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> str:
         """Any text for an answer."""
-        return str(await awaited(self._native.ask, question, "text", [], context, timeout_seconds))
+        return str(await self._asked(question, "text", [], context, timeout_seconds))
 
     async def ask_yes_no(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
-        return bool(await awaited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+        return bool(await self._asked(question, "yes_no", [], context, timeout_seconds))
 
     async def ask_number(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> float:
         """A number."""
-        return float(await awaited(self._native.ask, question, "number", [], context, timeout_seconds))
+        return float(await self._asked(question, "number", [], context, timeout_seconds))
 
     async def choose(
         self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None
     ) -> int:
         """One of several things, by its place from 0."""
-        return int(await awaited(self._native.ask, question, "choice", list(choices), None, timeout_seconds))
+        return int(await self._asked(question, "choice", list(choices), None, timeout_seconds))
+
+    async def _asked(
+        self, question: str, kind: str, choices: list[str], context: str | None, timeout_seconds: int | None
+    ) -> Any:
+        with observed("ask", kind):
+            return await awaited(self._native.ask, question, kind, choices, context, timeout_seconds)
 
     def output(self) -> AsyncOutput:
         """The answer, as a model streams it."""
@@ -337,6 +361,16 @@ class AsyncSession(_Base):
     async def wait_stopped(self) -> None:
         """Waits until its user, or the hub, ended it."""
         await awaited(self._native.stopped)
+
+    async def _until_over(self) -> _errors.SessionOver:
+        """Waits until it is over, and says who ended it."""
+        try:
+            await awaited(self._native.stopped)
+            if await awaited(self._native.was_stopped):
+                return _errors.Stopped("The user stopped this session; do nothing more for it.")
+        except _errors.SessionOver as over:
+            return over
+        return _errors.SessionOver("The session is over; do nothing more for it.")
 
     async def complete(self, summary: str) -> None:
         """Ends it well, with these words instead of `Done.`"""

@@ -13,6 +13,9 @@ import type { Ending, Members } from "./session.js";
 /** How long a call is tried again before it counts as failed. */
 const PATIENCE_MS = 30_000;
 
+/** How long a hub is waited for that has never answered: one that is started together with its agents is there by then. */
+const NOBODY_YET_MS = 2_000;
+
 /** The longest that one call waits for a hub that answers nothing. */
 const SILENT_MS = 75_000;
 
@@ -54,6 +57,7 @@ export class Agent {
   private readonly secret = `aaeps_${randomBytes(32).toString("base64url")}`;
   private readonly prefix = randomBytes(16).toString("hex");
   private calls = 0;
+  private wasReached = false;
   private way: Promise<{ way: Way; reach: Reach }> | undefined;
   private watcher: Worker | undefined;
   private leases: Leases | undefined;
@@ -78,12 +82,19 @@ export class Agent {
       result = await work(session);
     } catch (error) {
       await session.end(error).catch(() => undefined);
+      await this.allSaid();
       throw error;
     }
-    await session.completeByItself().catch((error: unknown) => {
-      // A stop by the user is no error of work that was done.
-      if (!(error instanceof SessionOver)) throw error;
-    });
+    try {
+      await session.completeByItself();
+    } catch (error) {
+      // Work that was done stays done, when its user stops the session and while the hub is away.
+      if (error instanceof Unavailable) {
+        process.emitWarning("The session is done, and the hub could not be told yet. It is told if it comes back in time.");
+      } else if (!(error instanceof SessionOver)) throw error;
+    } finally {
+      await this.allSaid();
+    }
     return result;
   }
 
@@ -97,16 +108,23 @@ export class Agent {
 
   /** Waits until everything is said, or cannot be said in time. To be called before the process ends. */
   async close(): Promise<void> {
-    const deadline = Date.now() + this.patienceMs;
-    while (this.unsaid.size > 0 && Date.now() < deadline) {
-      const rest = pause(Math.max(1, deadline - Date.now()), undefined, { ref: false });
-      await Promise.race([Promise.all(this.unsaid), rest]);
-    }
+    await this.allSaid();
     await this.watcher?.terminate();
     this.watcher = undefined;
     this.leases?.close();
     this.leases = undefined;
     (await this.way)?.way.close();
+  }
+
+  private async allSaid(): Promise<void> {
+    const deadline = Date.now() + this.patienceMs;
+    while (this.unsaid.size > 0 && Date.now() < deadline) {
+      // This timer keeps the process alive: what is said behind the caller's back does not.
+      const rest = new AbortController();
+      const late = pause(Math.max(1, deadline - Date.now()), undefined, { signal: rest.signal }).catch(() => undefined);
+      await Promise.race([Promise.all(this.unsaid), late]);
+      rest.abort();
+    }
   }
 
   // --- For sessions. ---
@@ -141,17 +159,25 @@ export class Agent {
     if (body !== undefined) headers["content-type"] = "application/json";
     let until = deadline;
     let sent = false;
+    const began = Date.now();
     for (let wait = 50; ; wait = Math.min(wait * 2, 2000)) {
       let why: unknown;
       try {
         const left = until === undefined ? SILENT_MS : Math.max(1, until - Date.now());
         const { status, text } = await way.send(method, path, headers, body, left, () => (sent = true));
+        this.wasReached = true;
         if (status >= 200 && status < 300) return text === "" ? {} : (JSON.parse(text) as Members);
         if (!PASSING.includes(status)) throw new Refused(status, problem(text));
         why = new Refused(status, problem(text));
       } catch (error) {
         if (error instanceof Refused || error instanceof Stranger) throw error;
         why = error;
+      }
+      // Who set a patience waits that long all the same.
+      const hasNoHub = !this.wasReached && this.options.patienceMs === undefined && isNobody(why);
+      if (hasNoHub && deadline !== undefined && Date.now() + wait - began >= NOBODY_YET_MS) {
+        const advice = "Nobody has answered there yet: start a hub with `aaep hub`, or name another address.";
+        throw new Unavailable(`The hub could not be asked: ${(why as Error).message}. ${advice}`, { cause: why });
       }
       until ??= Date.now() + this.patienceMs;
       if (Date.now() + wait >= until) {
@@ -230,6 +256,10 @@ export class Agent {
     return new SessionOver();
   }
 }
+
+/** Whether nobody listens there. */
+const isNobody = (why: unknown) =>
+  why instanceof Error && "code" in why && ["ECONNREFUSED", "ENOENT"].includes(String(why.code));
 
 /** What the hub says about it; nothing, if it was not the hub that answered. */
 function problem(text: string): Problem {

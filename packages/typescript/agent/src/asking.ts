@@ -1,6 +1,7 @@
 /** Asking people: for consent to an action, and questions. */
 
-import { Misuse, NotApproved, Unanswered, Unavailable, type NoReason } from "./errors.js";
+import { Misuse, NotApproved, SessionOver, Unanswered, Unavailable, type NoReason } from "./errors.js";
+import { redact } from "./secrets.js";
 import type { Json, Members, Session } from "./session.js";
 import { carryOut, type Call } from "./tool.js";
 
@@ -46,7 +47,9 @@ const WAIT = 30;
 const REVERSIBILITY = { never: "irreversible", with_effort: "reversible_with_effort", easily: "reversible" } as const;
 
 export function confirmation<A extends Json>(session: Session, wanted: Confirmation<A>): Confirm<A> {
-  const { tool, action, consequence, undo = "never", risk = "high", acceptOnSilence = false } = wanted;
+  const { tool, undo = "never", risk = "high", acceptOnSilence = false } = wanted;
+  const [action, consequence] = [redact(wanted.action), redact(wanted.consequence)];
+  const both = `${action} ${consequence}`;
   const seconds = wanted.timeoutSeconds ?? USUAL_SECONDS[risk];
   if (acceptOnSilence && (undo !== "easily" || risk === "high")) {
     throw new Misuse("Silence can mean yes only to what is easily undone and of low or medium risk; say both. (C15)");
@@ -57,7 +60,7 @@ export function confirmation<A extends Json>(session: Session, wanted: Confirmat
     kind: "confirmation", tool, action, consequence,
     timeout_seconds: seconds, default_decision: acceptOnSilence ? "accept" : "reject",
     risk_level: risk, irreversible: undo === "never", reversibility: REVERSIBILITY[undo],
-    ...short, summary_normal: action, summary_detailed: `${action} ${consequence}`,
+    ...short, summary_normal: action, summary_detailed: action.endsWith(".") ? both : redact(both),
     ...(wanted.arguments !== undefined && { arguments: wanted.arguments }),
   };
   return {
@@ -88,11 +91,11 @@ export async function ask(
   { context, timeoutSeconds = 180, choices, default: otherwise }: Question & { choices?: readonly string[] },
 ): Promise<Json> {
   const body: Members = {
-    kind: "clarification", question, summary_normal: question,
+    kind: "clarification", question: redact(question), summary_normal: redact(question),
     timeout_seconds: timeoutSeconds, accepted_response_kinds: [kind],
   };
-  if (context !== undefined) body.context = context;
-  if (choices !== undefined) body.choices = choices.map((label, at) => ({ value: `${at + 1}`, label }));
+  if (context !== undefined) body.context = redact(context);
+  if (choices !== undefined) body.choices = choices.map((label, at) => ({ value: `${at + 1}`, label: redact(label) }));
   if (otherwise !== undefined) body.default_response = otherwise;
   const { state } = await waited(session, body);
   if (state.response !== undefined) return state.response;
@@ -109,7 +112,13 @@ async function waited(session: Session, body: Members): Promise<{ state: Members
   const path = `agent/requests/${String(asked.request_id)}`;
   const withdraw = () => session.agent.behind(session.agent.change("DELETE", path).then(() => undefined, () => undefined));
   let state = asked;
-  while (state.status === "pending") state = await session.noticing(session.agent.look(`${path}?wait=${WAIT}`));
+  try {
+    while (state.status === "pending") state = await session.noticing(session.agent.look(`${path}?wait=${WAIT}`));
+  } catch (error) {
+    // Nobody waits for an answer any longer: people are not left with the question.
+    if (!(error instanceof SessionOver)) withdraw();
+    throw error;
+  }
   if (state.decided_by === "session") {
     const over = await session.agent.whyOver(session.id);
     session.isOver(over);

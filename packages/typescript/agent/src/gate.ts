@@ -3,7 +3,7 @@
 import type { Confirmation } from "./asking.js";
 import { NotApproved, Refused } from "./errors.js";
 import type { Json, Session } from "./session.js";
-import type { Call } from "./tool.js";
+import { unlessStopped, type Call } from "./tool.js";
 
 /** What is asked before a tool runs. `{name}` in a text stands for an argument. */
 export type Consent = Pick<Confirmation, "action" | "consequence" | "undo" | "risk" | "timeoutSeconds">;
@@ -61,7 +61,8 @@ export class Gate {
 
   /**
    * Asks about calls that a framework holds back. Then `goOn` lets it go on; when that is over, people are told
-   * how those that were approved ended.
+   * how those that were approved ended. If it breaks off with several of them, nobody knows which were done, and
+   * people are told that.
    */
   async heldBack<T>(calls: readonly HeldBack[], goOn: (decisions: ReadonlyMap<string, Decision>) => Promise<T>): Promise<T> {
     const decisions = new Map<string, Decision>();
@@ -85,8 +86,10 @@ export class Gate {
           }));
         });
       }
-      result = await goOn(decisions);
+      result = await this.unlessStopped(() => goOn(decisions));
     } catch (error) {
+      const approved = [...decisions.values()].flatMap(({ call }) => call ?? []);
+      if (approved.length > 1) for (const call of approved) if (call.failed === undefined) call.unknown = true;
       over(error);
       await Promise.all(told);
       throw error;
@@ -94,6 +97,14 @@ export class Gate {
     over();
     await Promise.all(told);
     return result;
+  }
+
+  /**
+   * Waits for what a framework does; throws `Stopped` as soon as the user stops the session. Hand
+   * `session.signal` to the framework besides, so that it does not go on behind the stop.
+   */
+  unlessStopped<T>(work: () => Promise<T> | PromiseLike<T>): Promise<T> {
+    return unlessStopped(this.session, async () => work());
   }
 
   private asked(tool: string, given: Arguments) {

@@ -10,5 +10,6 @@ export { Gate, type Consent, type Decision, type HeldBack } from "./gate.js";
 export { localHub } from "./hub.js";
 export type { Output } from "./output.js";
 export type * from "./protocol.js";
+export { redact } from "./secrets.js";
 export type { Json, Members, Progress, Session } from "./session.js";
 export type { AnnouncedTool, Call, ToolOptions } from "./tool.js";

@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 
+import { harmlessLength, Redactor } from "./secrets.js";
 import type { Members, Session } from "./session.js";
 
 /** How long text waits for more. */
@@ -9,6 +10,9 @@ const PATIENT_MS = 100;
 
 /** So much goes out at once, in characters. */
 const ENOUGH = 512;
+
+/** The longest text that waits until no secret can begin at its end. */
+const LONGEST = 3072;
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
@@ -21,6 +25,7 @@ export class Output {
   private timer: NodeJS.Timeout | undefined;
   private last: Promise<void> = Promise.resolve();
   private fault: unknown;
+  private readonly redactor = new Redactor();
 
   /** @internal */
   constructor(session: Session) {
@@ -49,19 +54,24 @@ export class Output {
     return this.position;
   }
 
-  /** Sends what is whole: the last character may still grow. */
+  /** Sends what is whole: the last character may still grow, and the last word may turn out to be a secret. */
   private push(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
     const last = [...graphemes.segment(this.text.slice(-64))].at(-1)?.segment.length ?? 0;
-    const cut = this.text.length - last;
+    const whole = this.text.length - last;
+    const harmless = harmlessLength(this.text.slice(0, whole));
+    const cut = harmless === 0 && whole > LONGEST ? whole : harmless;
     if (cut <= 0) return;
     const text = this.text.slice(0, cut);
     this.text = this.text.slice(cut);
     this.send(text, false);
   }
 
-  private send(chunk: string, complete: boolean): void {
+  private send(text: string, complete: boolean): void {
+    // Before it is counted: positions are those of what is sent.
+    const chunk = this.redactor.pass(text);
+    if (chunk === "" && !complete) return;
     const payload: Members = { chunk, position: this.position, complete, output_id: this.id };
     const hint = hintOf(chunk);
     if (!complete || hint !== "none") payload.coalesce_hint = hint;

@@ -4,6 +4,7 @@ import { lastWords, type Agent } from "./agent.js";
 import { Refused, SessionOver, Stopped, Unavailable } from "./errors.js";
 import { ask, confirmation, Confirm, type Confirmation, type Question } from "./asking.js";
 import { Output } from "./output.js";
+import { redact } from "./secrets.js";
 import { announced, AnnouncedTool, type ToolOptions } from "./tool.js";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -88,7 +89,7 @@ export class Session {
       far.percent = Math.max(0, Math.min(100, Math.round(percent)));
     }
     if (step !== undefined) [far.step, far.total_steps] = step;
-    if (description !== undefined) far.description = description;
+    if (description !== undefined) far.description = redact(description);
     const said = percent !== undefined ? `${Math.round(percent)} percent done.` : step && `Step ${step[0]} of ${step[1]}.`;
     const told = description === undefined ? ourWords(said ?? "")
       // Figures are in the event besides; our words and the author's are not mixed.
@@ -166,8 +167,12 @@ export class Session {
   }
 
   private async finish(kind: Ending, told: Members): Promise<void> {
+    const said = { kind, payload: { ...ENDINGS[kind](this), ...told }, key: this.agent.newKey() };
     try {
-      await this.emit(kind, { ...ENDINGS[kind](this), ...told });
+      await this.inTurn(() => this.send(said));
+    } catch (error) {
+      if (error instanceof Unavailable) this.say(said);
+      throw error;
     } finally {
       this.ended = true;
       this.agent.unwatch(this.id);
@@ -195,10 +200,15 @@ export class Session {
       if (error instanceof SessionOver) return; // the hub has said how things stood
       if (error instanceof Refused) return this.tellPlainly(kind, payload, error);
       if (!(error instanceof Unavailable)) throw error;
-      this.deferred.push(said);
       process.emitWarning(`${String(payload.tool)} ran, and the hub could not be told yet. It is told once it is back.`);
-      this.agent.behind(this.sayLater());
+      this.say(said);
     }
+  }
+
+  /** Says it once the hub is back. */
+  private say(said: Said): void {
+    this.deferred.push(said);
+    this.agent.behind(this.sayLater());
   }
 
   /** These words were refused: what a tool says must never keep its end from being told. */
@@ -268,10 +278,11 @@ export class Session {
   }
 }
 
-/** The summaries of an event; a sentence stands for all three. */
+/** The summaries of an event, without secrets; a sentence stands for all three. */
 export function words(sentence: string): Members {
-  const terse = [...sentence].length <= 2000 ? { summary_terse: sentence } : {};
-  return { ...terse, summary_normal: sentence, summary_detailed: sentence };
+  const said = redact(sentence);
+  const terse = [...sentence].length <= 2000 ? { summary_terse: said } : {};
+  return { ...terse, summary_normal: said, summary_detailed: said };
 }
 
 /** A sentence of this package is English, whatever the session speaks, and labelled so. */

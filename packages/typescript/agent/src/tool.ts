@@ -27,6 +27,8 @@ export interface Call<A = Json> {
   summary: string | undefined;
   /** What they are told instead, where it failed and no error says so: a framework may have taken it. */
   failed: string | undefined;
+  /** Nobody can tell how it ended: a framework broke off in the middle of several calls. */
+  unknown: boolean;
 }
 
 /** A tool that needs no consent, and was not announced yet. */
@@ -56,7 +58,7 @@ export async function carryOut<A, T>(
 ): Promise<T> {
   session.counted();
   const started = performance.now();
-  const call: Call<A> = { ...begun, signal: session.signal, summary: undefined, failed: undefined };
+  const call: Call<A> = { ...begun, signal: session.signal, summary: undefined, failed: undefined, unknown: false };
   const completed = (status: string, told: Members) => session.tell("tool.completed", {
     tool: call.tool, tool_call_id: call.id, status, ...told, duration_ms: Math.round(performance.now() - started),
   });
@@ -65,18 +67,23 @@ export async function carryOut<A, T>(
     result = await unlessStopped(session, async () => work(call));
   } catch (error) {
     // When the session is over, the hub has said how things stood.
-    if (!(error instanceof SessionOver)) {
+    if (error instanceof SessionOver) throw error;
+    if (call.unknown) await completed("timeout", nobodyKnows(call.tool));
+    else {
       await completed("error", ourWords(`${call.tool} failed: ${error instanceof Error ? error.name : "an error"}.`));
     }
     throw error;
   }
-  if (call.failed !== undefined) await completed("error", words(call.failed));
+  if (call.unknown) await completed("timeout", nobodyKnows(call.tool));
+  else if (call.failed !== undefined) await completed("error", words(call.failed));
   else await completed("success", call.summary === undefined ? ourWords(`${call.tool} is done.`) : words(call.summary));
   return result;
 }
 
+const nobodyKnows = (tool: string) => ourWords(`${tool} was begun; nobody knows how it ended.`);
+
 /** The work's result, or `Stopped` as soon as the session is over. */
-function unlessStopped<T>(session: Session, work: () => Promise<T>): Promise<T> {
+export function unlessStopped<T>(session: Session, work: () => Promise<T>): Promise<T> {
   const { signal } = session;
   signal.throwIfAborted();
   return new Promise<T>((done, failed) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep_bridge::hook::FOR_THIS_SESSION;
-use aaep_subscriber::inbox::{Answer, Refused};
+use aaep_subscriber::inbox::{Answer, InboxError};
 use aaep_subscriber::words::{Argument, SpokenLine};
 use aaep_subscriber::{Asks, Choice, Request};
 use aaep_types::{ResponseKind, Reversibility, RiskLevel};
@@ -378,24 +378,24 @@ impl Talk {
     }
 
     /// An answer, or a wish for more time, was not taken: the question waits, unless it is over.
-    pub(crate) fn refused(&mut self, number: u32, why: &Refused) {
+    pub(crate) fn refused(&mut self, number: u32, why: &InboxError) {
         let key = match why {
-            Refused::NotWaiting => "refused.over",
-            Refused::AlreadyAnswered => "refused.answered",
-            Refused::MayNotReply => "refused.may_not",
-            Refused::NotAllowed => "refused.not_allowed",
-            Refused::NotOffered => "refused.not_offered",
+            InboxError::NotWaiting => "refused.over",
+            InboxError::AlreadyAnswered => "refused.answered",
+            InboxError::MayNotReply => "refused.may_not",
+            InboxError::NotAllowed => "refused.not_allowed",
+            InboxError::NotOffered => "refused.not_offered",
             _ => "refused.not_sent",
         };
         self.say(key, &[("number", count(number))]);
         match why {
-            Refused::AlreadyAnswered => {}
-            Refused::NotWaiting => {
+            InboxError::AlreadyAnswered => {}
+            InboxError::NotWaiting => {
                 self.open.retain(|open| open.request.number != number);
                 self.closes(number);
             }
             // It can be heard again, but asking anew would change nothing.
-            Refused::MayNotReply => {
+            InboxError::MayNotReply => {
                 self.focus = Some(number);
                 self.find_mut(number).into_iter().for_each(|open| open.sent = false);
             }

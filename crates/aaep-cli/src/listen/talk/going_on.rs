@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::words::Argument;
-use aaep_subscriber::{Outcome, Request, RequestId};
+use aaep_subscriber::{Request, RequestHandle, RequestOutcome};
 use aaep_voice::utterance::Class;
 
 use super::saying::About;
@@ -31,7 +31,7 @@ impl Talk {
     pub(super) fn is_superseded(&mut self, open: Open) {
         // A program is told of both, and what was answered is asked anew.
         if self.settings.for_program || open.sent {
-            return self.over(open.request, Outcome::Superseded, true);
+            return self.over(open.request, RequestOutcome::Superseded, true);
         }
         self.superseded.push(Superseded { open, since: self.now });
     }
@@ -40,8 +40,9 @@ impl Talk {
     /// Whether this is a request that the person knows, with more time. The inbox compared the two:
     /// it asks the same, word for word.
     pub(super) fn goes_on(&mut self, request: &Arc<Request>) -> bool {
-        let continues =
-            |old: &Superseded| Some(old.open.request.id) == request.continues.map(RequestId::from);
+        let continues = |old: &Superseded| {
+            Some(old.open.request.id) == request.continues.map(RequestHandle::from)
+        };
         let Some(at) = self.superseded.iter().position(continues) else {
             // Another question took its place.
             self.give_up_superseded(|old| old.open.request.session_id == request.session_id);
@@ -65,6 +66,6 @@ impl Talk {
         let (over, wait) = std::mem::take(&mut self.superseded).into_iter().partition(which);
         self.superseded = wait;
         let over: Vec<Superseded> = over;
-        over.into_iter().for_each(|old| self.over(old.open.request, Outcome::Gone, true));
+        over.into_iter().for_each(|old| self.over(old.open.request, RequestOutcome::Gone, true));
     }
 }

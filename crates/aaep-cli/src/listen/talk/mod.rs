@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine, Words, safe};
-use aaep_subscriber::{Agent, Asks, Notification, Outcome, Request, RequestId};
+use aaep_subscriber::{Agent, Asks, Notification, Request, RequestHandle, RequestOutcome};
 use aaep_types::{EventKind, LenientEvent, Verbosity};
 use aaep_voice::announcer::Announcer;
 use aaep_voice::speech::Notice;
@@ -82,12 +82,12 @@ pub(crate) enum Output {
     Sound(Sound),
     /// For the request that the inbox knows by this id.
     Reply {
-        id: RequestId,
+        id: RequestHandle,
         request: Arc<Request>,
         answer: Answer,
     },
     MoreTime {
-        id: RequestId,
+        id: RequestHandle,
         request: Arc<Request>,
         seconds: u32,
     },
@@ -475,30 +475,33 @@ impl Talk {
     }
 
     // enforces: C25, D30
-    fn settled(&mut self, request: &Arc<Request>, outcome: Outcome, announced: bool) {
+    fn settled(&mut self, request: &Arc<Request>, outcome: RequestOutcome, announced: bool) {
         let at = self.open.iter().position(|open| open.request.id == request.id);
         let open = at.map(|at| self.open.remove(at));
-        if outcome == Outcome::Superseded
+        if outcome == RequestOutcome::Superseded
             && let Some(open) = open
         {
             return self.is_superseded(open);
         }
         let request = open.map_or(request.clone(), |open| open.request);
-        if matches!(outcome, Outcome::Accepted | Outcome::AcceptedElsewhere) {
+        if matches!(outcome, RequestOutcome::Accepted | RequestOutcome::AcceptedElsewhere) {
             self.sessions.allow(&request.session_id, &safe(about(&request.asks)).text);
         }
         self.over(request, outcome, announced);
-        if announced && self.settings.once && outcome != Outcome::Superseded {
+        if announced && self.settings.once && outcome != RequestOutcome::Superseded {
             let wrong = matches!(
                 outcome,
-                Outcome::TimedOut | Outcome::Cancelled | Outcome::WrongClock | Outcome::Gone
+                RequestOutcome::TimedOut
+                    | RequestOutcome::Cancelled
+                    | RequestOutcome::WrongClock
+                    | RequestOutcome::Gone
             );
             self.end(if wrong { Exit::Wrong } else { Exit::Good });
         }
     }
 
     /// A request waits no longer; the next one comes into focus.
-    fn over(&mut self, request: Arc<Request>, outcome: Outcome, announced: bool) {
+    fn over(&mut self, request: Arc<Request>, outcome: RequestOutcome, announced: bool) {
         let number = request.number;
         self.closes(number);
         if announced {
@@ -514,7 +517,7 @@ impl Talk {
             self.say("no_longer_needed", &[]);
         }
         // The same question follows under another number.
-        if outcome == Outcome::Superseded && self.focus == Some(number) {
+        if outcome == RequestOutcome::Superseded && self.focus == Some(number) {
             return;
         }
         if self.focus == Some(number) {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use aaep_subscriber::inbox::{Answer, Refused};
+use aaep_subscriber::inbox::{Answer, InboxError};
 use aaep_subscriber::words::{Manner, Words};
-use aaep_subscriber::{Account, Agent, Asks, Choice, Notification, Outcome, Request};
+use aaep_subscriber::{Account, Agent, Asks, Choice, Notification, Request, RequestOutcome};
 use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 use serde_json::json;
 
@@ -135,7 +135,7 @@ impl Story {
         self.happens(Notification::Asked(Arc::new(request))).after(1)
     }
 
-    pub(crate) fn settled(&mut self, request: Request, outcome: Outcome) -> &mut Self {
+    pub(crate) fn settled(&mut self, request: Request, outcome: RequestOutcome) -> &mut Self {
         let request = Arc::new(request);
         self.happens(Notification::Settled { request, outcome, announced: true })
     }
@@ -198,7 +198,7 @@ impl Story {
     }
 
     /// The answer was not taken.
-    pub(crate) fn refused(&mut self, number: u32, why: &Refused) -> &mut Self {
+    pub(crate) fn refused(&mut self, number: u32, why: &InboxError) -> &mut Self {
         self.talk.refused(number, why);
         self.hear()
     }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use super::{Answer, HttpClient, Value, body, json, text};
+use super::{FullResponse, HttpClient, Value, body, json, text};
 
 pub struct Agent {
     pub client: HttpClient,
@@ -15,12 +15,12 @@ impl Agent {
     }
 
     /// Whatever it may be.
-    pub async fn post(&self, path: &str, value: &Value) -> Answer {
+    pub async fn post(&self, path: &str, value: &Value) -> FullResponse {
         self.client.post(path, value.to_string()).await.unwrap()
     }
 
     /// The same with an idempotency key.
-    pub async fn post_once(&self, path: &str, key: &str, value: &Value) -> Answer {
+    pub async fn post_once(&self, path: &str, key: &str, value: &Value) -> FullResponse {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         headers.insert("idempotency-key", HeaderValue::from_str(key).unwrap());
@@ -39,7 +39,7 @@ impl Agent {
     }
 
     /// Emits an event of this type (without `aaep:agent.`) and these members.
-    pub async fn try_emit(&self, session: &str, kind: &str, members: Value) -> Answer {
+    pub async fn try_emit(&self, session: &str, kind: &str, members: Value) -> FullResponse {
         let mut event = json!({ "type": format!("aaep:agent.{kind}") });
         event.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         self.post(&format!("agent/sessions/{session}/events"), &event).await
@@ -61,7 +61,7 @@ impl Agent {
         self.emit(session, "session.completed", json!({ "summary_normal": "Done." })).await;
     }
 
-    pub async fn try_ask(&self, session: &str, request: &Value) -> Answer {
+    pub async fn try_ask(&self, session: &str, request: &Value) -> FullResponse {
         self.post(&format!("agent/sessions/{session}/requests"), request).await
     }
 
@@ -94,12 +94,12 @@ impl Agent {
         }
     }
 
-    pub async fn invoke(&self, request: &Value, sent: &str) -> Answer {
+    pub async fn invoke(&self, request: &Value, sent: &str) -> FullResponse {
         let path = format!("agent/requests/{}/invoke", text(request, "request_id"));
         self.client.post(&path, sent.to_owned()).await.unwrap()
     }
 
-    pub async fn withdraw(&self, request: &Value) -> Answer {
+    pub async fn withdraw(&self, request: &Value) -> FullResponse {
         let path = format!("agent/requests/{}", text(request, "request_id"));
         self.client.request(Method::DELETE, &path, HeaderMap::new(), "").await.unwrap()
     }

@@ -1,6 +1,6 @@
 //! A software authenticator: what a security key and a browser do, without a person.
 
-use aaep_hub::passkey::{Assertion, Base64};
+use aaep_hub::passkey::{Assertion, Base64, PublicKey, SignedYes};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// One at `localhost`, for whoever has this token.
+    /// One at `localhost`, for the holder of this token.
     pub fn new(hub: &Hub, token: String) -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
         let origin = format!("http://localhost:{}", hub.address().port());
@@ -34,12 +34,15 @@ impl Authenticator {
     /// What the hub says to the page.
     pub fn post(&self, hub: &Hub, path: &str, body: &Value) -> (u16, Value) {
         let (mut raw, body) = (Raw::connect(hub), body.to_string());
+        let authorization = match self.token.as_str() {
+            "" => String::new(),
+            token => format!("authorization: Bearer {token}\r\n"),
+        };
         let head = format!(
-            "POST /aaep/v1/{path} HTTP/1.1\r\nhost: {}\r\norigin: {}\r\nauthorization: Bearer {}\r\n\
+            "POST /aaep/v1/{path} HTTP/1.1\r\nhost: {}\r\norigin: {}\r\n{authorization}\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             &self.origin["http://".len()..],
             self.origin,
-            self.token,
             body.len()
         );
         raw.send(head);
@@ -82,6 +85,19 @@ impl Authenticator {
         };
         let shown = json!({ "reply_token": reply_token, "assertion": assertion });
         self.post(hub, "presence/passkeys/assertion", &shown)
+    }
+
+    /// A yes that another key signed, in the place of this kept one: over the same action, with its own
+    /// key beside it.
+    pub fn forge(&self, kept: &[u8]) -> Vec<u8> {
+        let mut yes: SignedYes = serde_json::from_slice(kept).unwrap();
+        let data = yes.assertion.authenticator_data.0.as_slice();
+        let hash = Sha256::digest(&yes.assertion.client_data_json.0);
+        let message = [data, hash.as_slice()].concat();
+        let signature = self.pair.sign(&SystemRandom::new(), &message).unwrap();
+        yes.assertion.signature = Base64(signature.as_ref().to_vec());
+        yes.key = PublicKey::Es256 { point: Base64(self.pair.public_key().as_ref().to_vec()) };
+        serde_json::to_vec(&yes).unwrap()
     }
 
     /// Removes its passkey, and says what came back.

@@ -17,7 +17,7 @@ pub use people::{Person, client, token};
 pub use process::{Hub, Setup};
 pub use raw::{Raw, Reply};
 
-pub use aaep_transport::client::{Answer, HttpClient};
+pub use aaep_transport::client::{FullResponse, HttpClient};
 pub use serde_json::{Value, json};
 
 /// The longest that anything may take. No test depends on how fast something is; this only keeps a
@@ -77,7 +77,7 @@ pub fn request(capabilities: Value) -> String {
 }
 
 /// The body of an answer, as JSON.
-pub fn body(answer: &Answer) -> Value {
+pub fn body(answer: &FullResponse) -> Value {
     let text = String::from_utf8_lossy(&answer.body);
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{} {text:?}", answer.status))
 }

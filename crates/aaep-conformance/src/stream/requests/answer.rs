@@ -7,7 +7,7 @@ use crate::stream::report::Report;
 
 /// A valid reply, as far as a single message shows.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::stream) struct Answer {
+pub(in crate::stream) struct ValidReply {
     pub(in crate::stream) token: ReplyToken,
     /// `None` answers a clarification.
     pub(in crate::stream) decision: Option<Decision>,
@@ -26,7 +26,7 @@ impl Requests {
     /// Takes a reply whose token is known. `clock` is the time of the latest event.
     pub(in crate::stream) fn answer(
         &mut self,
-        answer: Answer,
+        answer: ValidReply,
         clock: Option<Timestamp>,
         report: &mut Report<'_>,
     ) {
@@ -61,7 +61,7 @@ impl Requests {
     }
 
     /// §6.3.5: the first valid reply counts, and a token that is dead stays dead (§6.8).
-    fn answer_nothing(&mut self, answer: Answer, report: &mut Report<'_>) {
+    fn answer_nothing(&mut self, answer: ValidReply, report: &mut Report<'_>) {
         let grave = self.graves.iter().rev().find(|(token, _)| *token == answer.token);
         let dead = grave.map_or(Dead::Settled, |(_, dead)| *dead);
         if answer.decision == Some(Decision::Accept) && dead != Dead::Settled {
@@ -81,7 +81,7 @@ fn is_late(request: &Request, time: Timestamp, clock: Option<Timestamp>) -> bool
     past(time) || clock.is_some_and(past)
 }
 
-fn take(request: &mut Request, answer: Answer, report: &mut Report<'_>) {
+fn take(request: &mut Request, answer: ValidReply, report: &mut Report<'_>) {
     request.status = match (request.ask.kind, answer.decision) {
         (RequestKind::Clarification, _) | (_, None) => Status::Answered,
         (_, Some(Decision::Accept)) => Status::Accepted(By::Word),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aaep_transport::client::Answer;
+use aaep_transport::client::FullResponse;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -246,7 +246,7 @@ impl Run<'_> {
     /// Every well-formed reply is answered in the same way. `Date` may differ, and so may the id of the
     /// request, as long as all ids look alike.
     fn compare_answers(&mut self) {
-        let shape = |answer: &Option<Answer>| {
+        let shape = |answer: &Option<FullResponse>| {
             let answer = answer.as_ref()?;
             let mut headers = answer.headers.clone();
             headers.remove(http::header::DATE);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::ProducerFault;
 use crate::suite::ear::{is, is_critical};
 
 /// What was agreed on with a listener.
@@ -24,7 +24,7 @@ impl Terms {
     }
 
     /// Exactly what was asked for, where it is known.
-    pub(super) fn of(asked: &Value, fault: Option<Fault>) -> Self {
+    pub(super) fn of(asked: &Value, fault: Option<ProducerFault>) -> Self {
         let mut honored = json!({});
         for member in [
             "max_events_per_second",
@@ -41,13 +41,17 @@ impl Terms {
             }
         }
         match fault {
-            Some(Fault::GrantsMoreEvents) => {
+            Some(ProducerFault::GrantsMoreEvents) => {
                 honored["max_events_per_second"] = json!(100_000);
             }
-            Some(Fault::GrantsReplies) => honored["supports_confirmation_reply"] = json!(true),
-            Some(Fault::GrantsMoreLanguages) => honored["languages"] = json!(["en", "tlh"]),
-            Some(Fault::WidensFilters) => honored["event_filters"] = json!({ "include": ["*"] }),
-            Some(Fault::DefaultsToEverything) if asked == &json!({}) => {
+            Some(ProducerFault::GrantsReplies) => {
+                honored["supports_confirmation_reply"] = json!(true)
+            }
+            Some(ProducerFault::GrantsMoreLanguages) => honored["languages"] = json!(["en", "tlh"]),
+            Some(ProducerFault::WidensFilters) => {
+                honored["event_filters"] = json!({ "include": ["*"] })
+            }
+            Some(ProducerFault::DefaultsToEverything) if asked == &json!({}) => {
                 honored["supported_conformance_levels"] = json!([1, 2, 3]);
                 honored["supports_confirmation_reply"] = json!(true);
             }
@@ -57,12 +61,12 @@ impl Terms {
     }
 
     /// These terms, with what is named here in its place.
-    pub(super) fn changed(&self, named: &Value, fault: Option<Fault>) -> Self {
-        if fault == Some(Fault::IgnoresNewTerms) {
+    pub(super) fn changed(&self, named: &Value, fault: Option<ProducerFault>) -> Self {
+        if fault == Some(ProducerFault::IgnoresNewTerms) {
             return self.clone();
         }
         let mut asked = self.honored.clone();
-        if fault == Some(Fault::NewTermsForgetTheRest) {
+        if fault == Some(ProducerFault::NewTermsForgetTheRest) {
             asked = json!({});
         }
         for (member, value) in named.as_object().into_iter().flatten() {
@@ -79,7 +83,7 @@ impl Terms {
         self.honored["max_events_per_second"].as_f64()
     }
 
-    fn hears(&self, event: &Value, fault: Option<Fault>) -> bool {
+    fn hears(&self, event: &Value, fault: Option<ProducerFault>) -> bool {
         let name = event["type"].as_str().unwrap_or_default();
         let matches = |pattern: &Value| match pattern.as_str().unwrap_or_default() {
             pattern if pattern.ends_with('*') => name.starts_with(pattern.trim_end_matches('*')),
@@ -88,8 +92,9 @@ impl Terms {
         let filters = &self.honored["event_filters"];
         let any = |list: &Value| list.as_array().is_some_and(|list| list.iter().any(matches));
         let included = !filters["include"].is_array() || any(&filters["include"]);
-        let included = included || fault == Some(Fault::LeaksWhatIsNotIncluded);
-        let excluded = any(&filters["exclude"]) && fault != Some(Fault::LeaksWhatIsExcluded);
+        let included = included || fault == Some(ProducerFault::LeaksWhatIsNotIncluded);
+        let excluded =
+            any(&filters["exclude"]) && fault != Some(ProducerFault::LeaksWhatIsExcluded);
         included && !excluded
     }
 
@@ -112,7 +117,7 @@ impl Terms {
 /// What waits for one listener.
 pub(super) struct Shaper {
     pub(super) terms: Terms,
-    fault: Option<Fault>,
+    fault: Option<ProducerFault>,
     tokens: f64,
     filled: Instant,
     critical: VecDeque<Value>,
@@ -124,7 +129,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    pub(super) fn new(terms: Terms, fault: Option<Fault>) -> Self {
+    pub(super) fn new(terms: Terms, fault: Option<ProducerFault>) -> Self {
         let tokens = terms.rate().unwrap_or_default();
         Self {
             terms,
@@ -138,7 +143,7 @@ impl Shaper {
         }
     }
 
-    fn is(&self, fault: Fault) -> bool {
+    fn is(&self, fault: ProducerFault) -> bool {
         self.fault == Some(fault)
     }
 
@@ -148,13 +153,16 @@ impl Shaper {
         }
         let critical = is_critical(&event);
         let heard = self.terms.hears(&event, self.fault);
-        if !heard && (!critical || self.is(Fault::FiltersCritical)) {
+        if !heard && (!critical || self.is(ProducerFault::FiltersCritical)) {
             return;
         }
-        if critical && !self.is(Fault::CriticalWaits) {
+        if critical && !self.is(ProducerFault::CriticalWaits) {
             return self.critical.push_back(event);
         }
-        if self.is(Fault::Disorders) && is(&event, "state.changed") && self.swapped.is_none() {
+        if self.is(ProducerFault::Disorders)
+            && is(&event, "state.changed")
+            && self.swapped.is_none()
+        {
             self.swapped = Some(event);
             return;
         }
@@ -172,7 +180,7 @@ impl Shaper {
             Some(before) => self.merge(before, event),
             None => event,
         };
-        if !self.terms.is_boundary(&merged) && !self.is(Fault::IgnoresBoundaries) {
+        if !self.terms.is_boundary(&merged) && !self.is(ProducerFault::IgnoresBoundaries) {
             self.open.insert(output, merged);
             return;
         }
@@ -193,7 +201,7 @@ impl Shaper {
 
     fn merge(&self, before: Value, mut after: Value) -> Value {
         let part = |event: &Value| event["chunk"].as_str().unwrap_or_default().to_owned();
-        let lost = self.is(Fault::LosesTextWhenMerging);
+        let lost = self.is(ProducerFault::LosesTextWhenMerging);
         let text = if lost { part(&after) } else { part(&before) + &part(&after) };
         after["chunk"] = json!(text);
         after["position"] = before["position"].clone();
@@ -205,7 +213,7 @@ impl Shaper {
         if let Some(event) = self.critical.pop_front() {
             return Some(event);
         }
-        let Some(rate) = self.terms.rate().filter(|_| !self.is(Fault::IgnoresRate)) else {
+        let Some(rate) = self.terms.rate().filter(|_| !self.is(ProducerFault::IgnoresRate)) else {
             return self.others.pop_front();
         };
         self.tokens += rate * now.duration_since(self.filled).as_secs_f64();

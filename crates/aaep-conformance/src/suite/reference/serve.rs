@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::mpsc;
 
-use super::Fault;
+use super::ProducerFault;
 use super::listener::{Shaper, Terms};
 use super::subscriptions::is_stranger;
-use super::world::{Heard, World};
+use super::world::{ListenerMessage, World};
 use crate::suite::http::{self, Request, STREAM, answer};
 
 /// Serves one connection to its end.
@@ -51,7 +51,7 @@ async fn events(write: &mut OwnedWriteHalf, request: &Request, world: &World) ->
     let mut shaper = Shaper::new(terms, world.fault);
     loop {
         while let Some(event) = shaper.next(Instant::now()) {
-            let named = named && world.fault != Some(Fault::NoFrameIds);
+            let named = named && world.fault != Some(ProducerFault::NoFrameIds);
             tell(write, &event, named).await?;
         }
         let pause = shaper.pause();
@@ -63,9 +63,9 @@ async fn events(write: &mut OwnedWriteHalf, request: &Request, world: &World) ->
         };
         tokio::select! {
             heard = heard.recv() => match heard {
-                Some(Heard::Event(event)) => shaper.offer(event),
-                Some(Heard::Terms(terms)) => shaper.terms = terms,
-                Some(Heard::End) | None => return Ok(()),
+                Some(ListenerMessage::Event(event)) => shaper.offer(event),
+                Some(ListenerMessage::Terms(terms)) => shaper.terms = terms,
+                Some(ListenerMessage::End) | None => return Ok(()),
             },
             () = waiting => {}
         }
@@ -80,9 +80,9 @@ async fn tell(write: &mut OwnedWriteHalf, event: &Value, named: bool) -> io::Res
 
 fn respond(request: &Request, world: &Arc<World>) -> String {
     let empty = |status: &str| answer(status, "", "");
-    let refuses_long = world.fault == Some(Fault::RefusesLongMessages);
+    let refuses_long = world.fault == Some(ProducerFault::RefusesLongMessages);
     if request.is_too_long || (refuses_long && request.body.len() > 16 * 1024) {
-        if world.fault == Some(Fault::BreaksOnLongMessages) {
+        if world.fault == Some(ProducerFault::BreaksOnLongMessages) {
             world.stop();
         }
         return empty("413 Content Too Large");
@@ -109,8 +109,8 @@ fn respond(request: &Request, world: &Arc<World>) -> String {
     }
     if !aaep_types::is_valid(&request.body) {
         return empty(match world.fault {
-            Some(Fault::CrashesOnGarbage) => "500 Internal Server Error",
-            Some(Fault::TakesGarbage) => "204 No Content",
+            Some(ProducerFault::CrashesOnGarbage) => "500 Internal Server Error",
+            Some(ProducerFault::TakesGarbage) => "204 No Content",
             _ => "400 Bad Request",
         });
     }
@@ -118,12 +118,12 @@ fn respond(request: &Request, world: &Arc<World>) -> String {
     if on_replies && !world.may_name(named, stranger) {
         return empty("204 No Content");
     }
-    let stranger = stranger && world.fault != Some(Fault::TakesBorrowed);
+    let stranger = stranger && world.fault != Some(ProducerFault::TakesBorrowed);
     let (known, counted) = world.reply(&message, stranger);
     match world.fault {
-        Some(Fault::TellsUnknownTokens) if !known => empty("404 Not Found"),
-        Some(Fault::TellsUsedTokens) if known && !counted => answer("200 OK", "", "used"),
-        Some(Fault::HeaderTellsIgnored) if !counted => {
+        Some(ProducerFault::TellsUnknownTokens) if !known => empty("404 Not Found"),
+        Some(ProducerFault::TellsUsedTokens) if known && !counted => answer("200 OK", "", "used"),
+        Some(ProducerFault::HeaderTellsIgnored) if !counted => {
             answer("204 No Content", "x-ignored: yes\r\n", "")
         }
         _ => empty("204 No Content"),
@@ -131,4 +131,4 @@ fn respond(request: &Request, world: &Arc<World>) -> String {
 }
 
 /// What a listener is told, and where it reads it.
-pub(super) type Attached = (mpsc::Receiver<Heard>, Terms);
+pub(super) type Attached = (mpsc::Receiver<ListenerMessage>, Terms);

@@ -10,7 +10,7 @@ use aaep_types::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::Fault;
+use super::ProducerFault;
 use super::listener::Terms;
 use super::serve::Attached;
 
@@ -34,7 +34,7 @@ pub(super) struct State {
 
 /// What a listener is told.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum ListenerMessage {
     Event(Value),
     Terms(Terms),
     End,
@@ -47,9 +47,9 @@ pub(super) struct Listener {
     pub(super) stranger: bool,
     pub(super) terms: Terms,
     pub(super) closed: bool,
-    pub(super) sender: mpsc::Sender<Heard>,
+    pub(super) sender: mpsc::Sender<ListenerMessage>,
     /// Where it will be read, as long as nobody reads it.
-    pub(super) waiting: Option<mpsc::Receiver<Heard>>,
+    pub(super) waiting: Option<mpsc::Receiver<ListenerMessage>>,
 }
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ struct Pending {
 
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<ProducerFault>,
     state: Mutex<State>,
 }
 
@@ -85,11 +85,11 @@ pub(super) fn random() -> String {
 }
 
 impl World {
-    pub(super) fn new(fault: Option<Fault>) -> Self {
+    pub(super) fn new(fault: Option<ProducerFault>) -> Self {
         Self { fault, state: Mutex::default() }
     }
 
-    pub(super) fn is(&self, fault: Fault) -> bool {
+    pub(super) fn is(&self, fault: ProducerFault) -> bool {
         self.fault == Some(fault)
     }
 
@@ -99,11 +99,11 @@ impl World {
 
     /// Events that wait for one listener at most.
     pub(super) fn queue(&self) -> usize {
-        if self.is(Fault::SlowOnesBlockAll) { 64 } else { QUEUE }
+        if self.is(ProducerFault::SlowOnesBlockAll) { 64 } else { QUEUE }
     }
 
     /// A listener without a handshake.
-    pub(super) fn listen(&self) -> mpsc::Receiver<Heard> {
+    pub(super) fn listen(&self) -> mpsc::Receiver<ListenerMessage> {
         let (sender, heard) = mpsc::channel(self.queue());
         let terms = Terms::plain();
         let listener =
@@ -128,7 +128,7 @@ impl World {
 
     /// What came after this event, as far as it is remembered.
     pub(super) fn after(&self, last: &str) -> Vec<Value> {
-        if self.is(Fault::ForgetsWhoComesBack) {
+        if self.is(ProducerFault::ForgetsWhoComesBack) {
             return Vec::new();
         }
         let state = self.lock();
@@ -138,7 +138,7 @@ impl World {
 
     /// A stream ended.
     pub(super) fn left(&self) {
-        if self.is(Fault::StopsWhenOneLeaves) {
+        if self.is(ProducerFault::StopsWhenOneLeaves) {
             self.stop();
         }
     }
@@ -152,7 +152,7 @@ impl World {
     pub(super) fn reply(&self, reply: &Value, stranger: bool) -> (bool, bool) {
         let mut state = lock(&self.state);
         let token = reply["reply_token"].as_str().unwrap_or_default();
-        let forged = self.is(Fault::TakesForged) && !state.pending.contains_key(token);
+        let forged = self.is(ProducerFault::TakesForged) && !state.pending.contains_key(token);
         let pending = if forged {
             state.pending.values_mut().find(|pending| !pending.over)
         } else {
@@ -160,15 +160,17 @@ impl World {
         };
         let Some(pending) = pending else { return (false, false) };
         let confirms = reply["type"] == "confirmation.reply";
-        let fits = pending.confirmation == confirms || self.is(Fault::TakesWrongKind);
-        let fits =
-            fits && (confirms || reply["response"].is_string() || self.is(Fault::TakesMisfit));
-        let entitled = !stranger || self.is(Fault::TakesStolen);
+        let fits = pending.confirmation == confirms || self.is(ProducerFault::TakesWrongKind);
+        let fits = fits
+            && (confirms || reply["response"].is_string() || self.is(ProducerFault::TakesMisfit));
+        let entitled = !stranger || self.is(ProducerFault::TakesStolen);
         let again = pending.decided.is_some() || pending.over;
         let repeats = match self.fault {
-            Some(Fault::TakesReplayed | Fault::TakesLate) => pending.over,
-            Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::LastWins) => !pending.over,
-            Some(Fault::EachSubscriptionCounts) => {
+            Some(ProducerFault::TakesReplayed | ProducerFault::TakesLate) => pending.over,
+            Some(
+                ProducerFault::TakesTwice | ProducerFault::RaceRunsTwice | ProducerFault::LastWins,
+            ) => !pending.over,
+            Some(ProducerFault::EachSubscriptionCounts) => {
                 !pending.over
                     && pending
                         .decided
@@ -180,7 +182,7 @@ impl World {
         if !fits || !entitled || (again && !repeats) {
             return (true, false);
         }
-        let late = self.is(Fault::TakesLate) && pending.decided.is_some();
+        let late = self.is(ProducerFault::TakesLate) && pending.decided.is_some();
         if pending.over && reply["decision"] == "accept" && !late {
             let session = pending.session.clone();
             drop(state);
@@ -193,8 +195,8 @@ impl World {
 
     fn emit(&self, session: &Session, kind: &str, members: Value) {
         let number = session.number.fetch_add(1, Ordering::Relaxed);
-        if (self.is(Fault::NoEnd) && kind == "session.completed")
-            || (self.is(Fault::NoStart) && kind == "session.started" && number == 0)
+        if (self.is(ProducerFault::NoEnd) && kind == "session.completed")
+            || (self.is(ProducerFault::NoStart) && kind == "session.started" && number == 0)
         {
             return;
         }
@@ -204,7 +206,7 @@ impl World {
         }
         self.spoil(kind, &mut event);
         self.publish(kind, &event);
-        if self.is(Fault::StartsTwice) && kind == "session.started" {
+        if self.is(ProducerFault::StartsTwice) && kind == "session.started" {
             event["event_id"] = json!(format!("evt_{}", random()));
             event["sequence_number"] = json!(session.number.fetch_add(1, Ordering::Relaxed));
             self.publish(kind, &event);
@@ -214,11 +216,11 @@ impl World {
     fn envelope(&self, session: &Session, kind: &str, number: u64) -> Value {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut millis = i64::try_from(since.as_millis()).unwrap_or_default();
-        if self.is(Fault::ClockGoesBack) {
+        if self.is(ProducerFault::ClockGoesBack) {
             millis -= i64::try_from(number).unwrap_or_default() * 1000;
         }
         let stamp = Timestamp::from_millis(millis).map(|stamp| stamp.to_string());
-        let number = if self.is(Fault::SkipsNumbers) { number * 2 } else { number };
+        let number = if self.is(ProducerFault::SkipsNumbers) { number * 2 } else { number };
         json!({
             "@context": "https://aaep-protocol.org/context/v1", "aaep_version": "1.0.0",
             "type": format!("aaep:agent.{kind}"), "event_id": format!("evt_{}", random()),
@@ -234,20 +236,30 @@ impl World {
             event.as_object_mut().map(|event| event.remove(name));
         };
         match (self.fault, kind) {
-            (Some(Fault::NoUrgency), _) if kind.starts_with("awaiting") => remove(event, "urgency"),
-            (Some(Fault::NoSummary), "session.started") => remove(event, "summary_normal"),
-            (Some(Fault::BadEventId), _) => event["event_id"] = json!("42"),
-            (Some(Fault::SameEventId), _) => event["event_id"] = json!("evt_same"),
-            (Some(Fault::WrongContext), _) => event["@context"] = json!("https://example.org/v1"),
-            (Some(Fault::ExtraMember), _) => event["mood"] = json!("good"),
-            (Some(Fault::NoCategory), "session.errored") => remove(event, "error_category"),
-            (Some(Fault::NoCancelledBy), "session.cancelled") => remove(event, "cancelled_by"),
-            (Some(Fault::EmptyProgress), "progress.updated") => event["progress"] = json!({}),
-            (Some(Fault::WrongFromState), "state.changed") => {
+            (Some(ProducerFault::NoUrgency), _) if kind.starts_with("awaiting") => {
+                remove(event, "urgency")
+            }
+            (Some(ProducerFault::NoSummary), "session.started") => remove(event, "summary_normal"),
+            (Some(ProducerFault::BadEventId), _) => event["event_id"] = json!("42"),
+            (Some(ProducerFault::SameEventId), _) => event["event_id"] = json!("evt_same"),
+            (Some(ProducerFault::WrongContext), _) => {
+                event["@context"] = json!("https://example.org/v1")
+            }
+            (Some(ProducerFault::ExtraMember), _) => event["mood"] = json!("good"),
+            (Some(ProducerFault::NoCategory), "session.errored") => remove(event, "error_category"),
+            (Some(ProducerFault::NoCancelledBy), "session.cancelled") => {
+                remove(event, "cancelled_by")
+            }
+            (Some(ProducerFault::EmptyProgress), "progress.updated") => {
+                event["progress"] = json!({})
+            }
+            (Some(ProducerFault::WrongFromState), "state.changed") => {
                 event["from_state"] = json!("resting")
             }
-            (Some(Fault::ToolOtherName), "tool.completed") => event["tool"] = json!("another"),
-            (Some(Fault::SaysCardNumber), "session.completed") => {
+            (Some(ProducerFault::ToolOtherName), "tool.completed") => {
+                event["tool"] = json!("another")
+            }
+            (Some(ProducerFault::SaysCardNumber), "session.completed") => {
                 event["summary_normal"] = json!("Paid with card 4111 1111 1111 1111.");
             }
             _ => {}
@@ -255,11 +267,13 @@ impl World {
     }
 
     fn publish(&self, kind: &str, event: &Value) {
-        let one = self.is(Fault::OneListenerOnly) && kind.starts_with("awaiting");
+        let one = self.is(ProducerFault::OneListenerOnly) && kind.starts_with("awaiting");
         let most = if one { 1 } else { usize::MAX };
         let mut state = self.lock();
         let full = |listener: &Listener| listener.sender.capacity() == 0;
-        if state.stopped || (self.is(Fault::SlowOnesBlockAll) && state.listeners.iter().any(full)) {
+        if state.stopped
+            || (self.is(ProducerFault::SlowOnesBlockAll) && state.listeners.iter().any(full))
+        {
             return;
         }
         if state.recent.len() == KEPT {
@@ -269,10 +283,10 @@ impl World {
         let mut place = 0;
         state.listeners.retain(|listener| {
             place += 1;
-            if place > most || (listener.closed && !self.is(Fault::SpeaksAfterClose)) {
+            if place > most || (listener.closed && !self.is(ProducerFault::SpeaksAfterClose)) {
                 return true;
             }
-            let told = listener.sender.try_send(Heard::Event(event.clone()));
+            let told = listener.sender.try_send(ListenerMessage::Event(event.clone()));
             // A subscription stays while nobody reads it: its listener may come back.
             told.is_ok() || listener.id.is_some()
         });
@@ -310,7 +324,7 @@ impl World {
             _ => self.run_tool_named(&session, "balance", false),
         }
         self.emit(&session, "session.completed", json!({ "summary_normal": "Done." }));
-        if self.is(Fault::SpeaksAfterEnd) {
+        if self.is(ProducerFault::SpeaksAfterEnd) {
             self.enter(&session, "thinking", "Thinking on.");
         }
     }
@@ -335,8 +349,8 @@ impl World {
             "tool": tool, "tool_call_id": call, "status": "success", "summary_normal": "It worked.",
         });
         let times = match self.fault {
-            Some(Fault::ToolNeverReturns) => 0,
-            Some(Fault::ToolReturnsTwice) => 2,
+            Some(ProducerFault::ToolNeverReturns) => 0,
+            Some(ProducerFault::ToolReturnsTwice) => 2,
             _ => 1,
         };
         for _ in 0..times {
@@ -370,15 +384,15 @@ impl World {
         self.enter(session, "writing_output", "Writing.");
         let mut position = 0;
         for (text, complete) in [("One. ", false), ("Two. ", false), ("Three.", true)] {
-            let complete = complete && !self.is(Fault::TextNeverEnds);
-            if !(self.is(Fault::TextLost) && position == 5) {
+            let complete = complete && !self.is(ProducerFault::TextNeverEnds);
+            if !(self.is(ProducerFault::TextLost) && position == 5) {
                 self.emit(session, "output.streaming", json!({
                     "chunk": text, "position": position, "complete": complete, "output_id": "out_1",
                 }));
             }
             position += text.chars().count();
         }
-        if self.is(Fault::TextAfterEnd) {
+        if self.is(ProducerFault::TextAfterEnd) {
             self.emit(
                 session,
                 "output.streaming",
@@ -392,7 +406,7 @@ impl World {
 
     /// Makes a request known; gives its token and what replies wake.
     fn issue(&self, session: &Session, confirmation: bool) -> (String, mpsc::Receiver<Value>) {
-        let same = self.is(Fault::SameToken);
+        let same = self.is(ProducerFault::SameToken);
         let token = if same { "rpl_same".into() } else { format!("rpl_{}", random()) };
         let (wake, woken) = mpsc::channel(8);
         let session = session.clone();
@@ -408,8 +422,8 @@ impl World {
         seconds: u64,
     ) -> Vec<Value> {
         let wait = match self.fault {
-            Some(Fault::GivesUpEarly) => Duration::from_millis(1),
-            Some(Fault::WaitsForEver) => Duration::from_secs(86_400),
+            Some(ProducerFault::GivesUpEarly) => Duration::from_millis(1),
+            Some(ProducerFault::WaitsForEver) => Duration::from_secs(86_400),
             _ => Duration::from_secs(seconds),
         };
         let first = tokio::time::timeout(wait, woken.recv()).await.ok().flatten();
@@ -417,10 +431,10 @@ impl World {
         if matches!(
             self.fault,
             Some(
-                Fault::TakesTwice
-                    | Fault::RaceRunsTwice
-                    | Fault::LastWins
-                    | Fault::EachSubscriptionCounts
+                ProducerFault::TakesTwice
+                    | ProducerFault::RaceRunsTwice
+                    | ProducerFault::LastWins
+                    | ProducerFault::EachSubscriptionCounts
             )
         ) {
             tokio::time::sleep(Duration::from_millis(150)).await;
@@ -436,7 +450,7 @@ impl World {
         let seconds = if text.contains("1 second") { 1 } else { 300 };
         let (token, mut woken) = self.issue(session, true);
         self.enter(session, "awaiting_input", "Waiting for an answer.");
-        let default = if self.is(Fault::DefaultAccept) { "accept" } else { "reject" };
+        let default = if self.is(ProducerFault::DefaultAccept) { "accept" } else { "reject" };
         self.emit(
             session,
             "awaiting.confirmation",
@@ -447,12 +461,12 @@ impl World {
                 "summary_normal": "Transfer 20 euros to Ann?",
             }),
         );
-        if self.is(Fault::RunsBeforeTheAnswer) {
+        if self.is(ProducerFault::RunsBeforeTheAnswer) {
             return self.run_tool(session);
         }
         if text.contains("take it back") {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            let taken_back = !self.is(Fault::TakesCancelled);
+            let taken_back = !self.is(ProducerFault::TakesCancelled);
             if taken_back && let Some(pending) = self.lock().pending.get_mut(&token) {
                 pending.over = true;
             }
@@ -465,26 +479,31 @@ impl World {
         }
         let replies = self.settle(&token, &mut woken, seconds).await;
         let says_yes = |reply: &Value| {
-            let plain = reply["modified_action"].is_null() || self.is(Fault::TakesModified);
+            let plain = reply["modified_action"].is_null() || self.is(ProducerFault::TakesModified);
             plain && (reply["decision"] == "accept" || reply["type"] == "clarification.reply")
         };
-        let deciding = if self.is(Fault::LastWins) { replies.last() } else { replies.first() };
+        let deciding =
+            if self.is(ProducerFault::LastWins) { replies.last() } else { replies.first() };
         let yes = match deciding {
             Some(reply) => {
-                (says_yes(reply) || self.is(Fault::RunsAfterNo))
-                    && !self.is(Fault::RefusesEverything)
+                (says_yes(reply) || self.is(ProducerFault::RunsAfterNo))
+                    && !self.is(ProducerFault::RefusesEverything)
             }
-            None => self.is(Fault::TimeoutAccepts) || self.is(Fault::DefaultAccept),
+            None => self.is(ProducerFault::TimeoutAccepts) || self.is(ProducerFault::DefaultAccept),
         };
         let twice = matches!(
             self.fault,
-            Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::EachSubscriptionCounts)
+            Some(
+                ProducerFault::TakesTwice
+                    | ProducerFault::RaceRunsTwice
+                    | ProducerFault::EachSubscriptionCounts
+            )
         );
         let runs = if twice { replies.iter().filter(|it| says_yes(it)).count() } else { 1 };
         match yes {
-            true if self.is(Fault::NeverRunsAfterYes) => {}
+            true if self.is(ProducerFault::NeverRunsAfterYes) => {}
             true => (0..runs).for_each(|_| self.run_tool(session)),
-            false if self.is(Fault::SilentAfterNo) => {}
+            false if self.is(ProducerFault::SilentAfterNo) => {}
             false => self.enter(session, "thinking", "It is not done: the answer was no."),
         }
     }
@@ -502,7 +521,7 @@ impl World {
             }),
         );
         self.settle(&token, &mut woken, 300).await;
-        if self.is(Fault::StuckAfterAnswer) {
+        if self.is(ProducerFault::StuckAfterAnswer) {
             std::future::pending::<()>().await;
         }
         self.enter(session, "thinking", "An answer came.");

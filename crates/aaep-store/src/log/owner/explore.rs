@@ -145,10 +145,10 @@ impl World {
                 all.push(world);
             }
         }
-        let near = |world: &World| {
+        let within_bounds = |world: &World| {
             world.log.len() <= bounds.log && world.in_flight.len() <= bounds.in_flight
         };
-        all.retain(near);
+        all.retain(within_bounds);
         all
     }
 

@@ -67,7 +67,7 @@ pub enum OwnerAction {
     },
     /// Settle the append in doubt: the same bytes for the same place.
     Settle,
-    /// Units up to this one, exclusive, are durable: whoever waits for them may be told.
+    /// Units up to this one, exclusive, are durable: callers that wait for them may be told.
     Tell {
         /// The one after the last.
         up_to: u64,

@@ -36,7 +36,7 @@ pub(super) struct Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.live = None;
-        // Whoever drops this may be in another runtime, which must not be kept waiting.
+        // This may be dropped in another runtime, which must not be kept waiting.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

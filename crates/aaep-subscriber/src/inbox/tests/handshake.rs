@@ -60,9 +60,9 @@ fn the_honoured_terms_are_what_counts() {
         r#","urgency":"critical","question":"Which?","reply_token":"rpl_q","timeout_seconds":60"#;
     world.event("awaiting.clarification", 1, question);
     let now = world.now;
-    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Ok(()));
+    assert_eq!(world.inbox.answer(1.into(), Answer::Accept, now), Ok(()));
     let text = Answer::Text("x".into());
-    assert_eq!(world.inbox.answer(2, text, now), Err(Refused::MayNotReply));
+    assert_eq!(world.inbox.answer(2.into(), text, now), Err(InboxError::MayNotReply));
 }
 
 // covers: H24, H25
@@ -148,6 +148,6 @@ fn without_a_handshake_answers_may_be_sent() {
     inbox.handle(InboxInput::AttachedBare { connection: hub }, 0);
     let asks = event("evt_1", 1, "awaiting.confirmation", 0, START, &confirmation("rpl_1"));
     inbox.handle(InboxInput::Message { connection: hub, bytes: asks.as_bytes() }, 0);
-    inbox.answer(1, Answer::Reject, 0).unwrap();
+    inbox.answer(1.into(), Answer::Reject, 0).unwrap();
     assert!(inbox.poll_send().is_some());
 }

@@ -41,7 +41,7 @@ fn what_became_of_a_request_is_said_as_what_it_is() {
         let id = world.asks(0);
         world.hears();
         if let Some(answer) = answer.clone() {
-            world.inbox.answer(1, answer, world.now).unwrap();
+            world.inbox.answer(1.into(), answer, world.now).unwrap();
             let ticket = world.sends()[0].ticket;
             world.inbox.handle(InboxInput::Sent(ticket), world.now);
         }
@@ -58,7 +58,7 @@ fn an_answer_that_never_left_was_not_the_one_that_counted() {
     let id = world.asks(0);
     world.hears();
     world.lost();
-    world.inbox.answer(1, Answer::Accept, world.now).unwrap();
+    world.inbox.answer(1.into(), Answer::Accept, world.now).unwrap();
     assert!(world.sends().is_empty());
     world.inbox.handle(InboxInput::Attached { connection: world.hub }, world.now);
     world.resolves(1, &id, "accepted");
@@ -75,10 +75,10 @@ fn clarifications_are_treated_with_the_same_care() {
     assert_eq!(world.told(), ["asked 1"]);
     let now = world.now;
     assert_eq!(
-        world.inbox.answer(1, Answer::Accept, now).unwrap_err().to_string(),
+        world.inbox.answer(1.into(), Answer::Accept, now).unwrap_err().to_string(),
         "this is not the kind of answer that is asked for"
     );
-    world.inbox.answer(1, Answer::Choice("b".into()), now).unwrap();
+    world.inbox.answer(1.into(), Answer::Choice("b".into()), now).unwrap();
     let sent = world.sends();
     let Ok(Message::ClarificationReply(reply)) = Message::parse(sent[0].json.as_bytes()) else {
         panic!("{}", sent[0].json)
@@ -94,9 +94,9 @@ fn a_second_answer_is_refused_here() {
     let mut world = World::new();
     world.asks(0);
     let now = world.now;
-    world.inbox.answer(1, Answer::Reject, now).unwrap();
-    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Err(Refused::AlreadyAnswered));
-    assert_eq!(world.inbox.answer(2, Answer::Accept, now), Err(Refused::NotWaiting));
+    world.inbox.answer(1.into(), Answer::Reject, now).unwrap();
+    assert_eq!(world.inbox.answer(1.into(), Answer::Accept, now), Err(InboxError::AlreadyAnswered));
+    assert_eq!(world.inbox.answer(2.into(), Answer::Accept, now), Err(InboxError::NotWaiting));
     assert_eq!(world.sends().len(), 1);
 }
 
@@ -130,7 +130,7 @@ fn without_our_extension_the_users_own_answer_explains_what_follows() {
         let mut world = World::with(PLAIN, Bounds::default());
         world.asks(0);
         world.hears();
-        world.inbox.answer(1, answer, world.now).unwrap();
+        world.inbox.answer(1.into(), answer, world.now).unwrap();
         let ticket = world.sends()[0].ticket;
         world.inbox.handle(InboxInput::Sent(ticket), world.now);
         world.event("state.changed", 1, &state("awaiting_input", to));
@@ -160,7 +160,7 @@ fn where_nobody_tells_outcomes_an_answered_request_is_not_said_to_be_cancelled()
         world.asks(0);
         world.hears();
         if answers {
-            world.inbox.answer(1, Answer::Accept, world.now).unwrap();
+            world.inbox.answer(1.into(), Answer::Accept, world.now).unwrap();
             world.sends();
         }
         world.event("session.completed", 1, r#","summary_normal":"Over.""#);
@@ -183,8 +183,9 @@ fn more_time_is_the_same_question_and_not_a_new_one() {
     let mut world = World::new();
     let id = world.asks(0);
     let now = world.now;
-    world.inbox.more_time(1, 600, now).unwrap();
+    world.inbox.more_time(1.into(), Duration::from_millis(599_500), now).unwrap();
     let sent = world.sends();
+    assert!(sent[0].json.contains("600"), "part of a second counts as a whole one");
     assert!(matches!(Message::parse(sent[0].json.as_bytes()), Ok(Message::MoreTime(_))));
     world.resolves(1, &id, "superseded");
     let rest = confirmation("rpl_new").replace("60", "600")
@@ -300,10 +301,13 @@ fn what_a_hub_does_not_grant_is_not_sent() {
     let mut world = World::with("{}", Bounds::default());
     world.asks(0);
     let now = world.now;
-    assert_eq!(world.inbox.answer(1, Answer::Accept, now), Err(Refused::MayNotReply));
-    assert_eq!(world.inbox.more_time(1, 60, now), Err(Refused::NotOffered));
-    assert_eq!(world.inbox.stop("sess_1", now), Err(Refused::NotOffered));
-    assert_eq!(world.inbox.stop("sess_2", now), Err(Refused::NotWaiting));
+    assert_eq!(world.inbox.answer(1.into(), Answer::Accept, now), Err(InboxError::MayNotReply));
+    assert_eq!(
+        world.inbox.more_time(1.into(), Duration::from_secs(60), now),
+        Err(InboxError::NotOffered)
+    );
+    assert_eq!(world.inbox.stop("sess_1", now), Err(InboxError::NotOffered));
+    assert_eq!(world.inbox.stop("sess_2", now), Err(InboxError::NotWaiting));
     assert!(world.sends().is_empty());
 }
 
@@ -316,7 +320,7 @@ fn an_agent_can_be_stopped() {
     let sent = world.sends();
     assert!(matches!(Message::parse(sent[0].json.as_bytes()), Ok(Message::StopSession(_))));
     world.lost();
-    assert_eq!(world.inbox.stop("sess_1", now), Err(Refused::NotConnected));
+    assert_eq!(world.inbox.stop("sess_1", now), Err(InboxError::NotConnected));
 }
 
 // covers: C28, C7
@@ -326,7 +330,7 @@ fn an_answer_is_kept_while_the_hub_is_away_and_sent_with_the_new_subscription() 
     let id = world.asks(0);
     world.hears();
     world.lost();
-    world.inbox.answer(1, Answer::Accept, world.now).unwrap();
+    world.inbox.answer(1.into(), Answer::Accept, world.now).unwrap();
     assert!(world.sends().is_empty());
     world.passes(5000);
     world.begins(EVERYTHING, "sub_2");
@@ -353,7 +357,7 @@ fn an_answer_that_could_not_be_sent_in_time_is_not_sent_at_all() {
     world.asks(0);
     world.hears();
     world.lost();
-    world.inbox.answer(1, Answer::Accept, world.now).unwrap();
+    world.inbox.answer(1.into(), Answer::Accept, world.now).unwrap();
     world.passes(60_000);
     world.begins(EVERYTHING, "sub_2");
     world.passes(1);
@@ -425,7 +429,7 @@ fn deadlines_and_stamps_follow_the_hubs_clock() {
     ));
     assert_eq!(world.inbox.open_requests()[0].deadline_ms, now + 40_000);
     world.passes(5000);
-    world.inbox.answer(1, Answer::Accept, world.now).unwrap();
+    world.inbox.answer(1.into(), Answer::Accept, world.now).unwrap();
     let sent = world.sends();
     let Ok(Message::ConfirmationReply(reply)) = Message::parse(sent[0].json.as_bytes()) else {
         panic!()
@@ -471,7 +475,7 @@ fn no_token_shows_itself() {
     assert!(matches!(open[0].asks, Asks::Consent { .. }));
     let told = world.hears();
     assert!(matches!(&told[0], Notification::Asked(request) if request.number == 1));
-    let _ = Outcome::Gone;
+    let _ = RequestOutcome::Gone;
 }
 
 // covers: S10, D9

@@ -1,7 +1,7 @@
 //! Strings, numbers and words.
 
 use super::{Scan, Scanner};
-use crate::json::fault::{Fault, FaultKind};
+use crate::json::fault::{JsonFault, JsonFaultKind};
 use crate::json::marks;
 use crate::json::string::{JsonString, code_unit, join};
 
@@ -34,8 +34,8 @@ impl<'a> Scanner<'a, '_> {
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => self.escape()?,
-                Some(_) => return Err(self.fatal(FaultKind::Control)),
-                None => return Err(self.fatal(FaultKind::Unfinished)),
+                Some(_) => return Err(self.fatal(JsonFaultKind::Control)),
+                None => return Err(self.fatal(JsonFaultKind::Unfinished)),
             }
         }
         let raw = &self.text[start..self.at];
@@ -51,9 +51,9 @@ impl<'a> Scanner<'a, '_> {
             Some(b'u') => {
                 let Some(first) = code_unit(rest) else {
                     return Err(self.fatal(if rest.len() < 6 {
-                        FaultKind::Unfinished
+                        JsonFaultKind::Unfinished
                     } else {
-                        FaultKind::Escape
+                        JsonFaultKind::Escape
                     }));
                 };
                 let second = rest.get(6..).and_then(code_unit);
@@ -62,14 +62,14 @@ impl<'a> Scanner<'a, '_> {
                 } else if second.and_then(|second| join(first, second)).is_some() {
                     self.at += 12;
                 } else {
-                    self.note(self.at, FaultKind::LoneSurrogate);
+                    self.note(self.at, JsonFaultKind::LoneSurrogate);
                     self.at += 6;
                 }
             }
-            Some(_) => return Err(self.fatal(FaultKind::Escape)),
+            Some(_) => return Err(self.fatal(JsonFaultKind::Escape)),
             None => {
                 self.at += 1;
-                return Err(self.fatal(FaultKind::Unfinished));
+                return Err(self.fatal(JsonFaultKind::Unfinished));
             }
         }
         Ok(())
@@ -81,8 +81,8 @@ impl<'a> Scanner<'a, '_> {
             self.at += 1;
         }
         match self.at - start {
-            0 if self.at >= self.text.len() => Err(self.fatal(FaultKind::Unfinished)),
-            0 => Err(self.fatal(FaultKind::Number)),
+            0 if self.at >= self.text.len() => Err(self.fatal(JsonFaultKind::Unfinished)),
+            0 => Err(self.fatal(JsonFaultKind::Number)),
             count => Ok(count),
         }
     }
@@ -94,7 +94,7 @@ impl<'a> Scanner<'a, '_> {
         }
         let first = self.peek();
         if self.digits()? > 1 && first == Some(b'0') {
-            return Err(Box::new(Fault { offset: start, kind: FaultKind::Number }));
+            return Err(Box::new(JsonFault { offset: start, kind: JsonFaultKind::Number }));
         }
         let mut whole = true;
         if self.peek() == Some(b'.') {
@@ -112,7 +112,7 @@ impl<'a> Scanner<'a, '_> {
         }
         let number = &self.text[start..self.at];
         if !survives(number, whole) {
-            self.note(start, FaultKind::UnsafeNumber);
+            self.note(start, JsonFaultKind::UnsafeNumber);
         }
         Ok(number)
     }

@@ -14,9 +14,12 @@ from ag_ui.core import (
     RunErrorEvent,
     RunFinishedEvent,
     RunStartedEvent,
+    TextMessageChunkEvent,
     TextMessageContentEvent,
     TextMessageEndEvent,
     TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallChunkEvent,
     ToolCallEndEvent,
     ToolCallResultEvent,
     ToolCallStartEvent,
@@ -70,17 +73,17 @@ async def run(
     """Lets an AG-UI agent speak to the gate's session, to the end of its run. Its text is heard, its tools
     are announced, and what it interrupts itself for is asked: it is resumed with `{"approved": true}`, or
     cancelled after a no. What the agent runs without interrupting itself is only announced: nothing on
-    this side could hold it back.
+    this side could hold it back. When the user stops the session, the run is given up.
     """
     speaker = _Speaker(gate, set())
-    finished = await speaker.listen(agent(given))
+    finished = await gate.unless_stopped(speaker.listen(agent(given)))
     while interrupts := getattr(finished.outcome, "interrupts", []):
         calls = [(one.id, *speaker.interrupted(one)) for one in interrupts]
         async with gate.held_back(calls) as decisions:
             resume = [_resumed(one.id, decisions[one.id].approved) for one in interrupts]
             given = given.model_copy(update={"resume": resume})
             speaker = _Speaker(gate, {one.tool_call_id for one in interrupts})
-            finished = await speaker.listen(agent(given))
+            finished = await gate.unless_stopped(speaker.listen(agent(given)))
     return finished
 
 
@@ -102,12 +105,11 @@ class _Speaker:
     def interrupted(self, interrupt: Any) -> tuple[str, dict[str, Any]]:
         """The tool that waits, and with what; of an interrupt without a tool, what it says."""
         name, text = self.calls.get(interrupt.tool_call_id or "", (interrupt.reason, ""))
-        arguments = json.loads(text) if text else {"message": interrupt.message or interrupt.reason}
-        return name, arguments
+        return name, _arguments(name, text) or {"message": interrupt.message or interrupt.reason}
 
     async def listen(self, events: AsyncIterator[BaseEvent]) -> RunFinishedEvent:
         try:
-            async for event in events:
+            async for event in _whole(events):
                 if isinstance(event, RunFinishedEvent):
                     return event
                 if isinstance(event, RunErrorEvent):
@@ -127,20 +129,73 @@ class _Speaker:
             case EventType.TEXT_MESSAGE_START:
                 self.outputs[event.message_id] = session.output()
             case EventType.TEXT_MESSAGE_CONTENT:
-                await self.outputs[event.message_id].write(event.delta)
+                await _begun(self.outputs, event.message_id, event).write(event.delta)
             case EventType.TEXT_MESSAGE_END:
-                await self.outputs.pop(event.message_id).__aexit__()
+                output = _begun(self.outputs, event.message_id, event)
+                del self.outputs[event.message_id]
+                await output.__aexit__()
             case EventType.TOOL_CALL_START:
                 self.calls[event.tool_call_id] = (event.tool_call_name, "")
             case EventType.TOOL_CALL_ARGS:
-                name, text = self.calls[event.tool_call_id]
+                name, text = _begun(self.calls, event.tool_call_id, event)
                 self.calls[event.tool_call_id] = (name, text + event.delta)
             case EventType.TOOL_CALL_END:
-                name, text = self.calls[event.tool_call_id]
+                name, text = _begun(self.calls, event.tool_call_id, event)
                 # What is to be asked about waits for the agent's interrupt.
                 if name not in self.gate.consent and event.tool_call_id not in self.known:
-                    using = session.tool(name, arguments=json.loads(text or "{}"))
+                    using = session.tool(name, arguments=_arguments(name, text))
                     self.running[event.tool_call_id] = (using, await using.__aenter__())
             case EventType.TOOL_CALL_RESULT if event.tool_call_id in self.running:
                 using, _ = self.running.pop(event.tool_call_id)
                 await using.__aexit__(None, None, None)
+
+
+def _begun(known: dict[str, Any], name: str, event: BaseEvent) -> Any:
+    if name not in known:
+        raise RuntimeError(f"The AG-UI agent sent {event.type.value} for {name}, which it had not started.")
+    return known[name]
+
+
+def _arguments(tool: str, text: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(text or "{}")
+    except ValueError as why:
+        raise RuntimeError(f"The AG-UI agent called {tool} with arguments that are no JSON: {why}.") from why
+    if not isinstance(arguments, dict):
+        raise RuntimeError(f"The AG-UI agent called {tool} with arguments that are no JSON object.")
+    return arguments
+
+
+async def _whole(events: AsyncIterator[BaseEvent]) -> AsyncIterator[BaseEvent]:
+    """The same run without chunks: each stands for a start, a piece and an end. A chunk goes on with the one
+    before it; anything else ends what chunks had begun."""
+    message = call = None
+    async for event in events:
+        text = event if isinstance(event, TextMessageChunkEvent) else None
+        tool = event if isinstance(event, ToolCallChunkEvent) else None
+        if message is not None and (text is None or text.message_id not in (None, message)):
+            yield TextMessageEndEvent(message_id=message)
+            message = None
+        if call is not None and (tool is None or tool.tool_call_id not in (None, call)):
+            yield ToolCallEndEvent(tool_call_id=call)
+            call = None
+        if text is not None:
+            if message is None:
+                message = _named(text.message_id, text, "message_id")
+                yield TextMessageStartEvent(message_id=message, role="assistant")
+            if text.delta:
+                yield TextMessageContentEvent(message_id=message, delta=text.delta)
+        elif tool is not None:
+            if call is None:
+                call, name = _named(tool.tool_call_id, tool, "tool_call_id"), _named(tool.tool_call_name, tool, "tool_call_name")
+                yield ToolCallStartEvent(tool_call_id=call, tool_call_name=name)
+            if tool.delta:
+                yield ToolCallArgsEvent(tool_call_id=call, delta=tool.delta)
+        else:
+            yield event
+
+
+def _named(value: str | None, event: BaseEvent, member: str) -> str:
+    if not value:
+        raise RuntimeError(f"The AG-UI agent began with a {event.type.value} that has no {member}.")
+    return value

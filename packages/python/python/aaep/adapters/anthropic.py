@@ -16,8 +16,15 @@ async def run(
     a no, and of an error, the model is told.
 
     `tools` are the functions by name; `request` is everything else of `messages.create`, with the
-    definitions of the tools in `tools_described`, or made from the functions' signatures.
+    definitions of the tools in `tools_described`, or made from the functions' signatures. When the user
+    stops the session, all of it is given up.
     """
+    return await gate.unless_stopped(_loop(client, gate, tools, messages, request))
+
+
+async def _loop(
+    client: Any, gate: Gate, tools: Mapping[str, Callable[..., Any]], messages: list[Any], request: dict[str, Any]
+) -> Any:
     described = request.pop("tools_described", None) or [_described(name, one) for name, one in tools.items()]
     messages = list(messages)
     while True:

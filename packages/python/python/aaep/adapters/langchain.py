@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 
 from .. import Gate
@@ -15,11 +15,11 @@ async def run(agent: Any, given: Any, gate: Gate, config: dict[str, Any]) -> Any
     """Runs an agent of `create_agent`, or a graph, to its end. What its `HumanInTheLoopMiddleware` holds
     back is asked through the gate; the tool runs after a yes, and the model is told of a no. What a graph
     of your own hands to `interrupt` is a question, and is resumed with its answer. The agent needs a
-    checkpointer, and `config` a `thread_id`.
+    checkpointer, and `config` a `thread_id`. When the user stops the session, the agent is given up.
 
     Tools that the middleware does not hold back: hand `gate.wrap(function)` to the framework.
     """
-    state = await agent.ainvoke(given, config)
+    state = await gate.unless_stopped(agent.ainvoke(given, config))
     while interrupts := state.get("__interrupt__"):
         held = [one for one in interrupts if _is_approval(one.value)]
         answers: dict[str, Any] = {}
@@ -34,9 +34,9 @@ async def run(agent: Any, given: Any, gate: Gate, config: dict[str, Any]) -> Any
             for one in held:
                 places = range(len(one.value["action_requests"]))
                 answers[one.id] = {"decisions": [_decision(decisions[f"{one.id}/{place}"]) for place in places]}
-            before = len(state.get("messages", []))
-            state = await agent.ainvoke(Command(resume=answers), config)
-            _tell(state.get("messages", [])[before:], decisions)
+            asked, before = _asked_for(state, held), len(state.get("messages", []))
+            state = await gate.unless_stopped(agent.ainvoke(Command(resume=answers), config))
+            _tell(state.get("messages", [])[before:], decisions, asked)
     return state
 
 
@@ -56,11 +56,37 @@ def _decision(decision: Any) -> dict[str, Any]:
     return {"type": "reject", "message": decision.text}
 
 
-def _tell(messages: list[Any], decisions: dict[str, Any]) -> None:
+def _asked_for(state: dict[str, Any], held: list[Any]) -> dict[str, str]:
+    """Which of the model's calls each request is about: requests name the tool and its arguments, in the
+    order of the calls. What is held back inside a subgraph stands in none of our messages."""
+    said = next((one for one in reversed(state.get("messages", [])) if isinstance(one, AIMessage)), None)
+    calls = list(said.tool_calls) if said is not None else []
+    found: dict[str, str] = {}
+    for one in held:
+        for place, request in enumerate(one.value["action_requests"]):
+            same = (call for call in calls if (call["name"], call["args"]) == (request["name"], request["args"]))
+            call = next(same, None)
+            if call is not None and call["id"]:
+                calls.remove(call)
+                found[f"{one.id}/{place}"] = call["id"]
+    return found
+
+
+def _tell(messages: list[Any], decisions: dict[str, Any], asked: dict[str, str]) -> None:
     """The framework may have taken a tool's exception and told the model."""
-    ended = {message.name: message.status for message in messages if isinstance(message, ToolMessage)}
-    for decision in decisions.values():
-        if decision.approved and decision.call.tool not in ended:
-            decision.call.failed(f"{decision.call.tool} was not run.")
-        elif decision.approved and ended[decision.call.tool] == "error":
-            decision.call.failed()
+    ended = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    for name, decision in decisions.items():
+        if not decision.approved:
+            continue
+        call = decision.call
+        if name in asked:
+            mine = [ended[asked[name]]] if asked[name] in ended else []
+        else:
+            mine = [one for one in ended.values() if one.name == call.tool]
+        statuses = {one.status for one in mine}
+        if len(statuses) > 1:
+            call.unknown()
+        elif not statuses:
+            call.failed(f"{call.tool} was not run.")
+        elif statuses == {"error"}:
+            call.failed()

@@ -12,12 +12,12 @@ from .. import Gate
 
 async def run(agent: Any, given: Any, gate: Gate, **options: Any) -> Any:
     """Runs an agent to its end. What `needs_approval` holds back is asked through the gate; the tool runs
-    after a yes, and the model is told of a no.
+    after a yes, and the model is told of a no. When the user stops the session, the agent is given up.
 
     Give such tools `failure_error_function=None`: otherwise the SDK takes their errors, and people hear
     that they went well. Tools that are not held back: `function_tool(gate.wrap(function))`.
     """
-    result = await Runner.run(agent, given, **options)
+    result = await gate.unless_stopped(Runner.run(agent, given, **options))
     while result.interruptions:
         state = result.to_state()
         items = {str(place): item for place, item in enumerate(result.interruptions)}
@@ -28,7 +28,7 @@ async def run(agent: Any, given: Any, gate: Gate, **options: Any) -> Any:
                     state.approve(item)
                 else:
                     state.reject(item, rejection_message=decisions[place].text)
-            result = await Runner.run(agent, state, **options)
+            result = await gate.unless_stopped(Runner.run(agent, state, **options))
             ran = {item.call_id for item in result.new_items if isinstance(item, ToolCallOutputItem)}
             for place, item in items.items():
                 call = decisions[place].call

@@ -22,19 +22,21 @@ OPERATION = "gen_ai.operation.name"
 def instrument(
     tracer_provider: trace.TracerProvider | None = None, meter_provider: metrics.MeterProvider | None = None
 ) -> None:
-    """From now on, each request for consent is a span `aaep.confirm TOOL`, as long as people are waited for,
-    with what became of it in `aaep.outcome`; `aaep.requests` counts them, and `aaep.wait.duration` has the
-    seconds. Arguments and words are in none of them. Export them as you export the rest."""
+    """From now on, each request for consent is a span `aaep.confirm TOOL`, and each question a span
+    `aaep.ask KIND` (text, yes_no, number, choice), as long as people are waited for, with what became of it in
+    `aaep.outcome`; `aaep.requests` counts them, and `aaep.wait.duration` has the seconds. Arguments and words
+    are in none of them. Export them as you export the rest."""
     tracer = trace.get_tracer("aaep", tracer_provider=tracer_provider)
     meter = metrics.get_meter("aaep", meter_provider=meter_provider)
-    requests = meter.create_counter("aaep.requests", description="Requests for consent, by their outcome.")
+    requests = meter.create_counter("aaep.requests", description="Requests for consent and questions, by their outcome.")
     waits = meter.create_histogram("aaep.wait.duration", unit="s", description="How long people were waited for.")
 
     @contextmanager
-    def observe(tool: str) -> Iterator[None]:
-        began, outcome = time.perf_counter(), "accepted"
+    def observe(what: str, name: str) -> Iterator[None]:
+        began, outcome = time.perf_counter(), "accepted" if what == "confirm" else "answered"
+        about = {"gen_ai.tool.name" if what == "confirm" else "aaep.question.kind": name}
         with tracer.start_as_current_span(
-            f"aaep.confirm {tool}", kind=SpanKind.CLIENT, attributes={"gen_ai.tool.name": tool},
+            f"aaep.{what} {name}", kind=SpanKind.CLIENT, attributes=about,
             record_exception=False, set_status_on_exception=False,
         ) as span:
             try:
@@ -44,7 +46,7 @@ def instrument(
                 raise
             finally:
                 span.set_attribute("aaep.outcome", outcome)
-                known = {"gen_ai.tool.name": tool, "aaep.outcome": outcome}
+                known = {**about, "aaep.outcome": outcome}
                 requests.add(1, known)
                 waits.record(time.perf_counter() - began, known)
 
@@ -79,15 +81,22 @@ class Announcer(SpanProcessor):
             self._put("end", span, dict(known))
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Of the SDK."""
-        done = threading.Event()
-        self._waiting.put(("flush", done, {}))
-        return done.wait(timeout_millis / 1000)
+        """Of the SDK: whether everything was said in time."""
+        done, until = threading.Event(), time.monotonic() + timeout_millis / 1000
+        try:
+            self._waiting.put(("flush", done, {}), timeout=timeout_millis / 1000)
+        except queue.Full:
+            return False
+        return done.wait(max(0.0, until - time.monotonic()))
 
-    def shutdown(self) -> None:
-        """Of the SDK."""
-        self._waiting.put(("stop", None, {}))
-        self._thread.join(30)
+    def shutdown(self, timeout_millis: int = 30_000) -> None:
+        """Of the SDK: what cannot be said in time is left out."""
+        until = time.monotonic() + timeout_millis / 1000
+        try:
+            self._waiting.put(("stop", None, {}), timeout=timeout_millis / 1000)
+        except queue.Full:
+            return
+        self._thread.join(max(0.0, until - time.monotonic()))
 
     def _put(self, what: str, span: Any, known: dict[str, Any]) -> None:
         try:

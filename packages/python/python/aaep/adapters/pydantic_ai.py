@@ -12,12 +12,12 @@ from .. import Gate
 
 async def run(agent: Any, prompt: Any, gate: Gate, **options: Any) -> Any:
     """Runs an agent to its end. Tools with `requires_approval=True` are asked through the gate; they run
-    after a yes, and the model is told of a no. The agent's `output_type` has to list
-    `DeferredToolRequests`.
+    after a yes, and the model is told of a no. When the user stops the session, the agent is given up. The
+    agent's `output_type` has to list `DeferredToolRequests`.
 
     Other tools: `Tool(gate.wrap(function))`.
     """
-    result = await agent.run(prompt, **options)
+    result = await gate.unless_stopped(agent.run(prompt, **options))
     while isinstance(result.output, DeferredToolRequests):
         requests = result.output
         if requests.calls:
@@ -28,11 +28,11 @@ async def run(agent: Any, prompt: Any, gate: Gate, **options: Any) -> Any:
                 name: True if decision.approved else ToolDenied(decision.text)
                 for name, decision in decisions.items()
             }
-            result = await agent.run(
+            result = await gate.unless_stopped(agent.run(
                 message_history=result.all_messages(),
                 deferred_tool_results=requests.build_results(approvals=approvals),
                 **options,
-            )
+            ))
             ran = {
                 part.tool_call_id: part.outcome
                 for message in result.new_messages() for part in message.parts

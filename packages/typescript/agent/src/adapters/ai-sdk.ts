@@ -5,10 +5,19 @@ import type { ModelMessage, ToolApprovalResponse } from "ai";
 import type { Decision, Gate } from "../gate.js";
 import type { Json } from "../session.js";
 
-/** What a call of the model gives, as far as it matters here. */
+type Now<T> = T | PromiseLike<T>;
+
+/** What `generateText` gives, and `streamText` bit by bit, as far as it matters here. */
 interface Generated {
+  content: Now<readonly { type: string }[]>;
+  response: Now<{ messages: readonly ModelMessage[] }>;
+}
+
+/** What came of it, once it is there. */
+interface Whole<G> {
+  result: G;
   content: readonly { type: string }[];
-  response: { messages: readonly ModelMessage[] };
+  messages: readonly ModelMessage[];
 }
 
 interface ApprovalRequest {
@@ -23,34 +32,41 @@ interface ToolEnd {
 }
 
 /**
- * Runs an agent to its end: `generate` calls `generateText` with the messages it is given. What
+ * Runs an agent to its end: `generate` calls `generateText` or `streamText` with the messages and the signal
+ * it is given. What
  * `needsApproval` holds back is asked through the gate; the tool runs after a yes, and the model is told of a
- * no.
+ * no. When the user stops the session, the signal aborts, and this throws `Stopped`.
  *
- *     const result = await run((messages) => generateText({ model, tools, messages, stopWhen }), messages, gate);
+ *     const generate = (messages, abortSignal) => generateText({ model, tools, messages, abortSignal, stopWhen });
+ *     const result = await run(generate, messages, gate);
  *
  * Tools that are not held back: `execute: gate.wrap("name", execute)`.
  */
 export async function run<G extends Generated>(
-  generate: (messages: ModelMessage[]) => PromiseLike<G>, messages: readonly ModelMessage[], gate: Gate,
+  generate: (messages: ModelMessage[], signal: AbortSignal) => Now<G>, messages: readonly ModelMessage[], gate: Gate,
 ): Promise<G> {
   let all = [...messages];
-  let result = await generate(all);
-  for (let held = requests(result); held.length > 0; held = requests(result)) {
+  const generated = async (): Promise<Whole<G>> => {
+    const result = await generate(all, gate.session.signal);
+    const [content, response] = await Promise.all([result.content, result.response]);
+    return { result, content, messages: response.messages };
+  };
+  let last = await gate.unlessStopped(generated);
+  for (let held = requests(last); held.length > 0; held = requests(last)) {
     const calls = held.map(({ approvalId: id, toolCall: { toolName: tool, input } }) =>
       ({ id, tool, arguments: input as { [name: string]: Json } }));
-    result = await gate.heldBack(calls, async (decisions) => {
+    last = await gate.heldBack(calls, async (decisions) => {
       const content: ToolApprovalResponse[] = held.map(({ approvalId }) => answer(approvalId, decisions.get(approvalId)));
-      all = [...all, ...result.response.messages, { role: "tool", content }];
-      const next = await generate(all);
+      all = [...all, ...last.messages, { role: "tool", content }];
+      const next = await generated();
       tell(next, held, decisions);
       return next;
     });
   }
-  return result;
+  return last.result;
 }
 
-const requests = ({ content }: Generated) =>
+const requests = ({ content }: Whole<unknown>) =>
   content.filter((part) => part.type === "tool-approval-request") as unknown as ApprovalRequest[];
 
 function answer(approvalId: string, decision: Decision | undefined): ToolApprovalResponse {
@@ -61,8 +77,8 @@ function answer(approvalId: string, decision: Decision | undefined): ToolApprova
 }
 
 /** The SDK takes an error of a tool, and tells the model. */
-function tell(next: Generated, held: ApprovalRequest[], decisions: ReadonlyMap<string, Decision>): void {
-  const told = next.response.messages.flatMap(({ content }): unknown[] => (typeof content === "string" ? [] : [...content]));
+function tell(next: Whole<unknown>, held: ApprovalRequest[], decisions: ReadonlyMap<string, Decision>): void {
+  const told = next.messages.flatMap(({ content }): unknown[] => (typeof content === "string" ? [] : [...content]));
   const ended = new Map<string, boolean>();
   for (const part of [...next.content, ...told] as (ToolEnd & { output?: { type?: string } })[]) {
     const failed = part.type === "tool-error" || part.output?.type?.startsWith("error") === true;

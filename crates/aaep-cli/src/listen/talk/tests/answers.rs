@@ -1,8 +1,8 @@
 //! Answers: how they are given, and how they are not.
 
-use aaep_subscriber::inbox::{Answer, Refused};
+use aaep_subscriber::inbox::{Answer, InboxError};
 use aaep_subscriber::words::Words;
-use aaep_subscriber::{Notification, Outcome};
+use aaep_subscriber::{Notification, RequestOutcome};
 use aaep_types::ResponseKind::{Freetext, MultipleChoice, Numeric, YesNo};
 
 use crate::listen::talk::SecondStep;
@@ -112,7 +112,7 @@ fn a_key_that_was_pressed_before_a_request_could_be_heard_does_not_answer_it() {
 fn a_key_meant_for_a_request_that_has_gone_does_not_answer_the_next_one() {
     let mut story = Story::new();
     story.asked(mild(1, "Open it")).asked(mild(2, "Close it")).heard();
-    story.settled(mild(1, "Open it"), Outcome::TimedOut).types_at_once("y").is("
+    story.settled(mild(1, "Open it"), RequestOutcome::TimedOut).types_at_once("y").is("
         Request 1 timed out: nobody answered in time. It counts as no.
         It was: “Open it”.
         Request 2 still waits.
@@ -227,7 +227,7 @@ fn the_users_own_rule_answers_and_says_so() {
     let mut story = Story::with(|settings| settings.standing = Some(standing));
     story
         .asked(mild(1, "Open the window"))
-        .settled(mild(1, "Open the window"), Outcome::Accepted)
+        .settled(mild(1, "Open the window"), RequestOutcome::Accepted)
         .is("
         Allow this? “Open the window”. It can be undone.
         What happens: “You can take it back.” Low risk.
@@ -311,14 +311,14 @@ fn numbers_are_said_and_felt_in_the_digits_of_the_country_and_taken_in_them() {
 fn an_answer_that_is_refused_says_why_and_the_request_is_as_it_was() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).types("y").heard();
-    story.refused(1, &Refused::MayNotReply).is("
+    story.refused(1, &InboxError::MayNotReply).is("
         Nothing was sent: request 1 cannot be answered from here.
     ");
     assert_eq!(story.types("n").replies(), reply(1, &Answer::Reject));
-    story.refused(1, &Refused::NotWaiting).is("Nothing was sent: request 1 no longer waits.");
+    story.refused(1, &InboxError::NotWaiting).is("Nothing was sent: request 1 no longer waits.");
     story.types("l").is("> l\nNothing waits for you.");
     story.asked(mild(2, "Stay")).types("y").heard();
-    let again = story.refused(2, &Refused::NotConnected).heard();
+    let again = story.refused(2, &InboxError::NotConnected).heard();
     assert!(again.starts_with("Your answer to request 2 could not be sent."), "{again}");
     assert!(again.contains("Request 2 still waits."), "{again}");
 }

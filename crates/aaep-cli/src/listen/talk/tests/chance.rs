@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aaep_subscriber::Outcome;
+use aaep_subscriber::RequestOutcome;
 use aaep_types::ResponseKind::{Freetext, MultipleChoice, Numeric, YesNo};
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ proptest! {
                     if let Some(number) = number {
                         let (grave, _) = open.remove(&number).unwrap_or_default();
                         let was = if grave { consent(number, "Delete") } else { mild(number, "Open") };
-                        story.settled(was, Outcome::TimedOut);
+                        story.settled(was, RequestOutcome::TimedOut);
                         prop_assert!(!story.heard().contains("[reply"));
                     }
                 }

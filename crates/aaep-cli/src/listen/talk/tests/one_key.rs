@@ -64,7 +64,7 @@ fn what_is_offered_stops_after_two_rounds_and_goes_with_its_request() {
     wanted.push("Nothing was chosen. Press your key to hear it again.");
     assert_eq!(all, wanted);
     story.types(" ").after(3).heard();
-    story.settled(mild(1, "Go"), aaep_subscriber::Outcome::Cancelled).heard();
+    story.settled(mild(1, "Go"), aaep_subscriber::RequestOutcome::Cancelled).heard();
     story.types(" ");
     assert_eq!(offered(&mut story), ["What is being done."]);
 }

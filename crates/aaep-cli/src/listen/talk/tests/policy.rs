@@ -1,6 +1,6 @@
 //! What waits, what is said once, and what is not said again.
 
-use aaep_subscriber::{Notification, Outcome};
+use aaep_subscriber::{Notification, RequestOutcome};
 
 use crate::listen::talk::stories::{Story, consent, mild};
 
@@ -50,7 +50,7 @@ fn what_can_be_pressed_is_said_the_first_times_and_whenever_it_is_asked_for() {
     for number in 1..=4 {
         let heard = story.asked(consent(number, "Delete the build")).heard();
         assert_eq!(heard.contains(keys), number <= 3, "{number}: {heard}");
-        story.settled(consent(number, "Delete the build"), Outcome::Cancelled).heard();
+        story.settled(consent(number, "Delete the build"), RequestOutcome::Cancelled).heard();
     }
     story.asked(consent(5, "Delete the build")).heard();
     assert!(!story.types("r").heard().contains(keys));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Notification, Outcome, Request};
+use aaep_subscriber::{Notification, Request, RequestOutcome};
 use aaep_types::DescribedBy;
 
 use crate::listen::talk::stories::{Story, accounted, consent, mild, reply};
@@ -13,8 +13,11 @@ use crate::listen::talk::stories::{Story, accounted, consent, mild, reply};
 fn a_second_request_is_announced_at_once_and_the_first_stays_in_focus() {
     let mut story = Story::new();
     story.asked(mild(1, "Open it")).heard();
-    story.asked(mild(2, "Close it")).types("n").settled(mild(1, "Open it"), Outcome::Rejected).is(
-        "
+    story
+        .asked(mild(2, "Close it"))
+        .types("n")
+        .settled(mild(1, "Open it"), RequestOutcome::Rejected)
+        .is("
         [bell: blocked]
         Allow this? “Close it”. It can be undone.
         What happens: “You can take it back.” Low risk.
@@ -29,8 +32,7 @@ fn a_second_request_is_announced_at_once_and_the_first_stays_in_focus() {
         Request 2 waits for you, for 4 minutes 57 seconds.
         Press y for yes, n for no, d for details, t for more time.
         Request 1: rejected.
-    ",
-    );
+    ");
 }
 
 #[test]
@@ -98,15 +100,18 @@ fn tab_and_next_go_round_and_a_number_goes_there() {
 #[test]
 fn what_becomes_of_a_request_is_said_as_what_it_is() {
     for (outcome, says) in [
-        (Outcome::AcceptedElsewhere, "Request 1 was accepted elsewhere."),
-        (Outcome::RejectedElsewhere, "Request 1 was rejected elsewhere."),
-        (Outcome::TimedOut, "Request 1 timed out: nobody answered in time. It counts as no."),
-        (Outcome::Cancelled, "Request 1 was cancelled."),
+        (RequestOutcome::AcceptedElsewhere, "Request 1 was accepted elsewhere."),
+        (RequestOutcome::RejectedElsewhere, "Request 1 was rejected elsewhere."),
         (
-            Outcome::WrongClock,
+            RequestOutcome::TimedOut,
+            "Request 1 timed out: nobody answered in time. It counts as no.",
+        ),
+        (RequestOutcome::Cancelled, "Request 1 was cancelled."),
+        (
+            RequestOutcome::WrongClock,
             "Request 1: rejected by a device whose clock is wrong. It is not done, and may be asked again.",
         ),
-        (Outcome::Gone, "Request 1 no longer waits. Nobody said why."),
+        (RequestOutcome::Gone, "Request 1 no longer waits. Nobody said why."),
     ] {
         let mut story = Story::new();
         story.asked(mild(1, "Go")).heard();
@@ -120,7 +125,9 @@ fn what_becomes_of_a_request_is_said_as_what_it_is() {
 fn a_request_that_goes_while_an_answer_is_typed_takes_nothing_with_it() {
     let mut story = Story::new();
     story.asked(consent(1, "Go")).types("y").heard();
-    story.event("progress.updated", "Still tidying.").settled(consent(1, "Go"), Outcome::Cancelled);
+    story
+        .event("progress.updated", "Still tidying.")
+        .settled(consent(1, "Go"), RequestOutcome::Cancelled);
     story.types("yes").is("
         Request 1 was cancelled.
         It was: “Go”.
@@ -136,7 +143,7 @@ fn a_request_that_goes_while_an_answer_is_typed_takes_nothing_with_it() {
 fn more_time_keeps_the_question_its_number_and_its_focus_and_says_only_the_time() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).asked(mild(2, "Stay")).heard();
-    story.types("t").settled(mild(1, "Go"), Outcome::Superseded);
+    story.types("t").settled(mild(1, "Go"), RequestOutcome::Superseded);
     let mut longer = mild(3, "Go");
     (longer.continues, longer.timeout_seconds) = (Some(1), 600);
     longer.deadline_ms += 600_000;
@@ -147,7 +154,7 @@ fn more_time_keeps_the_question_its_number_and_its_focus_and_says_only_the_time(
         Request 1 now waits 14 minutes 57 seconds.
     ");
     assert_eq!(story.types("y").replies(), reply(3, &Answer::Accept));
-    let settled = story.settled(mild(3, "Go"), Outcome::Accepted).heard();
+    let settled = story.settled(mild(3, "Go"), RequestOutcome::Accepted).heard();
     assert!(settled.starts_with("Request 1: accepted."), "{settled}");
 }
 
@@ -205,7 +212,7 @@ fn elsewhere_details_say_what_would_run_and_what_the_agent_said() {
 fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_answers_nothing() {
     // Another action in its place: a new question, with its own time to read.
     let mut story = Story::new();
-    story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
+    story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), RequestOutcome::Superseded);
     story.heard();
     story.happens(Notification::Asked(Arc::new(accounted(
         consent(2, "Transfer"),
@@ -221,7 +228,7 @@ fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_an
     assert!(!heard.contains("[reply"), "{heard}");
     // The same with more time is the one that was read.
     let mut story = Story::new();
-    story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
+    story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), RequestOutcome::Superseded);
     let longer = Request { continues: Some(1), ..mild(2, "Save a note") };
     story.heard();
     story.happens(Notification::Asked(Arc::new(longer))).types_at_once("y");
@@ -234,7 +241,7 @@ fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_an
 fn what_is_being_typed_stays_when_a_request_gets_more_time() {
     let mut story = Story::new();
     story.asked(consent(1, "Go")).types("y").heard();
-    story.settled(consent(1, "Go"), Outcome::Superseded);
+    story.settled(consent(1, "Go"), RequestOutcome::Superseded);
     let longer = Request { continues: Some(1), ..consent(2, "Go") };
     story.happens(Notification::Asked(Arc::new(longer))).types("yes").is("
         Request 1 now waits 4 minutes 58 seconds.
@@ -249,7 +256,7 @@ fn what_is_being_typed_stays_when_a_request_gets_more_time() {
 fn a_superseded_request_that_nothing_follows_is_over() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).types("d").heard();
-    story.settled(mild(1, "Go"), Outcome::Superseded).is("");
+    story.settled(mild(1, "Go"), RequestOutcome::Superseded).is("");
     story.after(1).is("");
     story.after(2).types("y").is("
         Request 1 no longer waits. Nobody said why.
@@ -263,7 +270,7 @@ fn a_superseded_request_that_nothing_follows_is_over() {
 fn what_was_allowed_is_not_said_as_if_it_were_asked_again() {
     let mut story = Story::new();
     story.asked(mild(1, "Save a note")).types("y").heard();
-    story.settled(mild(1, "Save a note"), Outcome::Accepted);
+    story.settled(mild(1, "Save a note"), RequestOutcome::Accepted);
     story.event("tool.invoked", "Save a note").event("tool.invoked", "Save a note").is("
         Request 1: accepted.
         It is being done now.
@@ -276,7 +283,7 @@ fn what_was_allowed_is_not_said_as_if_it_were_asked_again() {
 fn a_yes_that_is_being_made_certain_does_not_go_over_to_another_question() {
     let mut story = Story::new();
     story.asked(consent(1, "Delete the build")).types("y").heard();
-    story.settled(consent(1, "Delete the build"), Outcome::Superseded);
+    story.settled(consent(1, "Delete the build"), RequestOutcome::Superseded);
     let replies = story.asked(consent(2, "Transfer")).types("yes").replies();
     assert!(replies.is_empty(), "{replies:?}");
 }
@@ -286,7 +293,7 @@ fn a_yes_that_is_being_made_certain_does_not_go_over_to_another_question() {
 fn a_question_that_takes_the_place_of_another_has_its_own_time_to_be_heard() {
     let mut story = Story::with(|settings| settings.pause_ms = 2_000);
     story.asked(mild(1, "Save a note")).after(60).heard();
-    story.settled(mild(1, "Save a note"), Outcome::Superseded);
+    story.settled(mild(1, "Save a note"), RequestOutcome::Superseded);
     let replies = story.asked(mild(2, "Give everything away")).types_at_once("y").replies();
     assert!(replies.is_empty(), "{replies:?}");
     // It was asked two seconds ago, and no longer is new.

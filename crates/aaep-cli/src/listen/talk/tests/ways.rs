@@ -2,7 +2,7 @@
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::Words;
-use aaep_subscriber::{Notification, Outcome};
+use aaep_subscriber::{Notification, RequestOutcome};
 
 use crate::listen::talk::stories::{Story, consent, mild, reply};
 
@@ -14,7 +14,7 @@ fn a_whole_session_is_heard_with_the_action_first_and_the_keys_last() {
         .asked(consent(1, "Delete old.txt"))
         .types("y")
         .types("yes")
-        .settled(consent(1, "Delete old.txt"), Outcome::Accepted)
+        .settled(consent(1, "Delete old.txt"), RequestOutcome::Accepted)
         .event("session.completed", "The desk is tidy.")
         .is("
             Started: “Tidying the desk.”
@@ -117,10 +117,10 @@ fn leaving_is_asked_back_while_something_waits() {
 fn once_ends_with_the_first_request_or_session() {
     let once = |settings: &mut crate::listen::talk::Settings| settings.once = true;
     let mut story = Story::with(once);
-    story.asked(mild(1, "Go")).types("y").settled(mild(1, "Go"), Outcome::Accepted);
+    story.asked(mild(1, "Go")).types("y").settled(mild(1, "Go"), RequestOutcome::Accepted);
     assert!(story.heard().ends_with("[ends]\n"));
     let mut story = Story::with(once);
-    story.asked(mild(1, "Go")).settled(mild(1, "Go"), Outcome::TimedOut);
+    story.asked(mild(1, "Go")).settled(mild(1, "Go"), RequestOutcome::TimedOut);
     assert!(story.heard().ends_with("[ends with 1]\n"));
     let mut story = Story::with(once);
     story.event("session.started", "Tidying.").event("session.completed", "Tidy.");
