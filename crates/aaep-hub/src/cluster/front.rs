@@ -149,7 +149,7 @@ async fn let_in(
 }
 
 async fn pass(mut caller: TcpStream, mut owner: watch::Receiver<Owner>, plain: bool) {
-    // Whoever asks whether a node is ready does not want to wait until it is.
+    // A probe that asks whether a node is ready must not wait until it is.
     if plain && owner.borrow().is_none() && asks_if_ready(&caller).await {
         return answer(caller, NOT_READY).await;
     }

@@ -303,11 +303,11 @@ impl Node {
     }
 
     /// Reads the log, claims it, and starts a hub on it. What can be refused without the log is refused
-    /// before it is claimed: a claim fences whoever serves.
+    /// before it is claimed: a claim fences the node that serves.
     async fn hub(&self) -> Result<Running, Fault> {
         can_listen(self.options.address).await?;
         let mut config = Config { listen: self.front.addresses.clone(), ..self.config.clone() };
-        // Whoever comes through a node has its address: they were counted at that node's door.
+        // Clients that come through a node have its address: they were counted at that node's door.
         config.limits.connections_per_address = config.limits.connections;
         Prepared::check_on_log(&config)?;
         let (store, key) = (self.store.clone(), self.chain_key.clone());
