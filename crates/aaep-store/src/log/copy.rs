@@ -1,5 +1,5 @@
 //! One node's copy of a shard's log, in the layout of the embedded journal: so that recovery, and
-//! people who looks into it, find what they know.
+//! people who look into it, find what they know.
 
 use super::entry::{Body, LogEntry};
 use super::parts::{NotWhole, Parts};
