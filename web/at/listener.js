@@ -11,11 +11,14 @@ export class Listener {
   constructor(desktop, hub) {
     this.desktop = desktop;
     this.hub = hub;
+    this.token = hub?.token;
     /** @type {{what: string, heard: string[]}[]} */
     this.steps = [];
     /** @type {Agent[]} */
     this.agents = [];
     this.scripts = [];
+    /** How a scenario begins that can begin in either mode. */
+    this.begin = () => this.field();
   }
 
   /** Loads the page anew: the focus is nowhere, and requests begin with 1. */
@@ -37,6 +40,42 @@ export class Listener {
     throw new Error("Tab never came to the field");
   }
 
+  /** To a heading in browse mode, where a person reads the page. */
+  async reads() {
+    for (let heading = 0; heading < 2; heading += 1) await this.presses("h", SILENCE_MS);
+  }
+
+  /** Presses Tab until a control is said. */
+  async to(label) {
+    for (let tries = 0; tries < 40; tries += 1) {
+      const heard = await this.presses("Tab", 400);
+      if (heard.some(({ text }) => text.includes(label))) return;
+    }
+    throw new Error(`Tab never came to ${label}`);
+  }
+
+  /** Changes what is announced, in the settings. */
+  async announces(key) {
+    await this.to("Settings");
+    await this.presses("Return", SILENCE_MS);
+    await this.to("What is announced");
+    await this.presses(key, SILENCE_MS);
+    await this.home();
+  }
+
+  /** Shows a token to the page, with what is heard. */
+  async enters(what, token, until) {
+    await this.to("Token");
+    await this.types(what, token, until);
+  }
+
+  /** Types into a field, and presses Enter. */
+  async types(what, text, until) {
+    this.desktop.type(text);
+    await this.desktop.quiet(SILENCE_MS);
+    await this.step(`type ${what}, and press Enter`, () => this.desktop.key("Return"), { until });
+  }
+
   /** Starts `aaep listen` in the terminal; how much Orca says of the typing itself depends on its timing. */
   async listens(options) {
     this.desktop.type(`clear; aaep listen ${options} ${this.hub.base}/\n`);
@@ -49,6 +88,12 @@ export class Listener {
   async question(text) {
     const agent = await this.agent("Finding out.");
     return agent.clarify(text, ["freetext"]);
+  }
+
+  /** Waits until words are being said; that they never are is for the transcript to show. */
+  async hears(words) {
+    const said = () => this.desktop.heard().at(-1)?.text.includes(words);
+    await this.desktop.until(said, 60_000, words).catch(() => this.note(`not heard: ${words}`));
   }
 
   /** Presses a key, waits until something is said and then silent, and gives it back. */

@@ -5,7 +5,24 @@ import { sleep } from "./desktop.js";
 /** Nothing grave: one step answers it. */
 export const MILD = { risk_level: "low", irreversible: false, reversibility: "reversible", consequence: "It is gone." };
 
-export const SCENARIOS = {
+/** The person's, where a hub has one. */
+export const PIN = "7391";
+
+/** Each of these begins in the field for talking to the agent, and is played from browse mode as well. */
+const BOTH_MODES = ["question", "choices", "number", "yes-no", "two", "stop", "grave"];
+
+/** The same, from where a person reads the page in browse mode; at the end they say where they are. */
+const browsing = ({ about, play, ...rest }) => ({
+  ...rest,
+  about: `In browse mode: ${about.charAt(0).toLowerCase()}${about.slice(1)}`,
+  async play(at) {
+    at.begin = () => at.reads();
+    await play(at);
+    await at.press("Down");
+  },
+});
+
+const PLAYED = {
   "typing": {
     about: "A request comes while the person is in a text field. They reject it with Tab and Enter, and are where they were.",
     async play(at) {
@@ -51,7 +68,7 @@ export const SCENARIOS = {
   "grave": {
     about: "Something of high risk that cannot be undone takes two steps. Then it is done.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Preparing a transfer.");
       await at.step("an agent starts", null, { until: "Preparing" });
       const request = await at.step("a request comes", () => agent.confirm("Transfer 20 euros to Ann.", { tool: "bank.transfer",
@@ -61,7 +78,7 @@ export const SCENARIOS = {
       await at.step("press Enter", () => at.desktop.key("Return"), { until: "about to accept" });
       await at.press("Tab");
       await at.press("Tab");
-      await at.step("press Enter", () => at.desktop.key("Return"), { until: "Focus mode" });
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "accepted" });
       const call = await at.step("the agent does it", () => agent.invoke(request), { until: "now" });
       await at.step("it is done", () => agent.emit("tool.completed", { tool: "bank.transfer", tool_call_id: call, status: "success",
         summary_normal: "20 euros were sent to Ann." }), { until: "were sent" });
@@ -71,7 +88,7 @@ export const SCENARIOS = {
   "two": {
     about: "Two requests come one after the other. The second is read when the first is answered, after its outcome.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Asking a lot.");
       await at.step("an agent starts", null, { until: "Asking" });
       await at.step("two requests come", async () => {
@@ -104,7 +121,7 @@ export const SCENARIOS = {
       await at.step("an agent starts", null, { until: "mind" });
       await at.step("a request comes and is taken back", async () => {
         const request = await agent.confirm("Send the letter.", MILD);
-        await at.desktop.until(() => at.desktop.heard().at(-1)?.text.includes("Send the letter"), 60_000, "the request");
+        await at.hears("Send the letter");
         await agent.withdraw(request);
       }, { until: "Focus mode" });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
@@ -124,7 +141,7 @@ export const SCENARIOS = {
   "question": {
     about: "A question in one's own words; first nothing is written, then an answer.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Finding out.");
       await at.step("an agent starts", null, { until: "Finding" });
       await at.step("a question comes", () => agent.clarify("Where to?", ["freetext"]), { until: "Where to" });
@@ -140,7 +157,7 @@ export const SCENARIOS = {
   "choices": {
     about: "A question with choices; first nothing is chosen, then the second.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Booking.");
       await at.step("an agent starts", null, { until: "Booking" });
       const choices = [{ value: "bus", label: "By bus" }, { value: "train", label: "By train" }];
@@ -158,7 +175,7 @@ export const SCENARIOS = {
   "number": {
     about: "A question that wants a number; first a word is written, then a number.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Booking.");
       await at.step("an agent starts", null, { until: "Booking" });
       await at.step("a question comes", () => agent.clarify("How many seats?", ["numeric"]), { until: "How many seats" });
@@ -176,7 +193,7 @@ export const SCENARIOS = {
   "yes-no": {
     about: "A question that is answered by yes or no, with Tab and Enter.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Booking.");
       await at.step("an agent starts", null, { until: "Booking" });
       await at.step("a question comes", () => agent.clarify("A seat at the window?", ["yes_no"]), { until: "at the window" });
@@ -211,6 +228,84 @@ export const SCENARIOS = {
       await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
     },
   },
+  "urgent": {
+    about: "An agent fails while the question of another is being read. The question is read to its end first.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      const other = await at.agent("Copying.", "Copier");
+      await at.step("two agents start", null, { until: "Copying" });
+      await at.step("a request comes, and the other agent fails while it is read", async () => {
+        await agent.confirm("Delete file number 110.", MILD);
+        await at.hears("Delete file number 110");
+        await other.emit("session.errored", { error_category: "requires_user", summary_normal: "The disk is full.",
+          remediation_hint: "Make room." });
+      }, { until: "The disk is full" });
+      await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+    },
+  },
+  "only-asked": {
+    about: "The person wants to hear only what asks them. What the agent reports is not said; a request, its outcome and a failure are.",
+    async play(at) {
+      await at.announces("Down");
+      await at.field();
+      const agent = await at.agent("Copying.");
+      await at.step("an agent starts, and reports", async () => {
+        await agent.emit("progress.updated", { progress: { step: 1, total_steps: 2 }, summary_normal: "Step 1 of 2." });
+        await sleep(3000);
+      });
+      await at.step("a request comes", () => agent.confirm("Overwrite the copy.", MILD), { until: "Overwrite" });
+      await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "rejected" });
+      await at.step("it reports again", async () => {
+        await agent.emit("progress.updated", { progress: { step: 2, total_steps: 2 }, summary_normal: "Step 2 of 2." });
+        await sleep(3000);
+      });
+      await at.step("the agent fails", () => agent.emit("session.errored", { error_category: "permanent",
+        summary_normal: "The disk is broken." }), { until: "broken" });
+      await at.announces("Up");
+    },
+  },
+  "refused": {
+    about: "The hub refuses a token that is not the person's. The page says so; with the right one it connects.",
+    house: true,
+    async play(at) {
+      await at.enters("a token that the hub does not know", `${at.token.slice(0, -4)}AAAA`, "does not know");
+      await at.types("the right one", at.token, "Connected");
+    },
+  },
+  "pin": {
+    about: "Something grave needs the PIN. First a wrong one is typed, then the right one. Neither is ever said.",
+    house: true,
+    async play(at) {
+      await at.enters("a token", at.token, "Connected");
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete the disk.", { consequence: "It is gone." }), { until: "Delete the disk" });
+      await at.step("press Ctrl+Shift+9, accept", () => at.desktop.key("ctrl+shift+9"), { until: "about to accept" });
+      await at.press("Tab");
+      await at.press("Tab");
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "PIN" });
+      await at.press("Tab");
+      await at.types("a wrong PIN", "8204", "not your PIN");
+      await at.types("the PIN", PIN, "accepted");
+      await at.step("the agent is done", () => agent.end("The disk is empty."), { until: "Done" });
+    },
+  },
+  "swapped": {
+    about: "A dishonest hub swaps the words of a question that is open. That is said, the new words are read whole, and only they are answered.",
+    swaps: true,
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 111.", MILD), { until: "file number 111" });
+      await at.step("the hub swaps its words", () => at.hub.swapper.swap({ action: "Delete all files.", summary_normal: "Delete all files." }),
+        { until: "all files" });
+      await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+    },
+  },
   "later": {
     about: "In browse mode the arrows stay inside the request. Escape puts it off from anywhere, a shortcut opens it again.",
     async play(at) {
@@ -232,7 +327,7 @@ export const SCENARIOS = {
   "stop": {
     about: "Somebody wants to stop an agent, which ends by itself meanwhile.",
     async play(at) {
-      await at.field();
+      await at.begin();
       const agent = await at.agent("Cleaning up.");
       await at.step("an agent starts", null, { until: "Cleaning up" });
       await at.step("press Ctrl+Shift+6, stop", () => at.desktop.key("ctrl+shift+6"), { until: "Stop Tester" });
@@ -355,5 +450,8 @@ export const SCENARIOS = {
   },
 };
 
+export const SCENARIOS = { ...PLAYED,
+  ...Object.fromEntries(BOTH_MODES.map((name) => [`${name}-browsing`, browsing(PLAYED[name])])) };
+
 /** What `cargo xtask test` plays: the rest is for the command of its own. */
-export const QUICK = ["typing", "two"];
+export const QUICK = ["typing", "two", "grave", "browsing", "timed-out"];

@@ -18,17 +18,22 @@ export class Transcripts {
 
   /** Compares what was heard in one or more runs with what is kept, or keeps it; whether it is the same. */
   judge(name, all) {
-    const file = new URL(`${name}.txt`, this.folder);
-    if (this.write) return this.keep(file, name, all);
-    if (!existsSync(file)) {
+    if (this.write) return this.keep(new URL(`${name}.txt`, this.folder), name, all);
+    const kept = this.kept(name);
+    if (kept === null) {
       console.log(`${name}: no transcript is kept; --write keeps one.\n${all[0]}`);
       return false;
     }
-    const kept = readFileSync(file, "utf8").replace(AGREED, "");
     const others = all.filter((one) => !isSame(kept, one));
     console.log(`${name}: ${all.length - others.length} of ${all.length} as kept.`);
     if (others.length > 0) console.log(differences(kept, others[0]));
     return others.length === 0;
+  }
+
+  /** What is kept; `null` if nothing is. */
+  kept(name) {
+    const file = new URL(`${name}.txt`, this.folder);
+    return existsSync(file) ? readFileSync(file, "utf8").replace(AGREED, "") : null;
   }
 
   /**
@@ -36,10 +41,14 @@ export class Transcripts {
    * other words, words in another order, words twice or cut.
    */
   isOnlyLess(name, all) {
-    const file = new URL(`${name}.txt`, this.folder);
-    if (!existsSync(file)) return false;
-    const kept = readFileSync(file, "utf8").replace(AGREED, "");
-    return all.every((one) => isOnlyLess(kept, one));
+    const kept = this.kept(name);
+    return kept !== null && all.every((one) => isOnlyLess(kept, one));
+  }
+
+  /** Questions that came in one of the runs and were not heard whole. */
+  lostQuestions(name, all) {
+    const kept = this.kept(name);
+    return kept === null ? [] : all.flatMap((one) => lostQuestions(kept, one));
   }
 
   /** Keeps what was heard most often. */
@@ -66,21 +75,40 @@ export class Tries {
     /** How often in a row it has to be heard as it is kept. */
     this.wanted = 1;
     this.inARow = 0;
+    /** How many tries were heard as kept, with less, and with anything else. */
+    this.counts = { kept: 0, less: 0, other: 0 };
+    /** Questions that somebody would not have heard. @type {string[]} */
+    this.lost = [];
   }
 
   get passed() {
-    return this.inARow >= this.wanted;
+    return this.lost.length === 0 && this.inARow >= this.wanted;
   }
 
   get isUndecided() {
-    return !this.passed && this.left >= this.wanted - this.inARow;
+    return this.lost.length === 0 && !this.passed && this.left >= this.wanted - this.inARow;
   }
 
-  /** @param {boolean} asKept @param {boolean} onlyLess whether nothing but less was heard */
-  note(asKept, onlyLess) {
+  /**
+   * @param {boolean} asKept @param {boolean} onlyLess whether nothing but less was heard
+   * @param {string[]} [lost] questions that were not heard whole: no other try makes up for one
+   */
+  note(asKept, onlyLess, lost = []) {
     this.left -= 1;
     this.inARow = asKept ? this.inARow + 1 : 0;
     if (!asKept && !onlyLess) this.wanted = 2;
+    this.counts[asKept ? "kept" : onlyLess ? "less" : "other"] += 1;
+    this.lost.push(...lost);
+  }
+
+  /** What all tries came to, so that none is hidden. @param {string} name */
+  tells(name) {
+    const { kept, less, other } = this.counts;
+    const all = kept + less + other;
+    const parts = [`${name}: ${this.passed ? "passed" : "FAILED"}, as kept in ${kept} of ${all} ${all === 1 ? "try" : "tries"}`];
+    if (less > 0) parts.push(`words lost or late in ${less}`);
+    if (other > 0) parts.push(`something else heard in ${other}`);
+    return [`${parts.join("; ")}.`, ...this.lost.map((line) => `  A question was not heard whole:${line.replace(/^ +/, " ")}`)].join("\n");
   }
 }
 
@@ -109,6 +137,42 @@ export function isOnlyLess(kept, heard) {
     at = found + 1;
     return found >= 0;
   });
+}
+
+/** What asks a person: a request when it comes, the second step of a grave one, whether to stop an agent. */
+const ASKS = /\bRequest \d+ (from .+ )?waits for you\b|^ *(Are you sure\?|Stop .+\?|Type your PIN\b)/;
+
+/** The steps of a transcript, each with what was heard in it. @param {string} text @returns {[string, string[]][]} */
+function steps(text) {
+  /** @type {[string, string[]][]} */
+  const all = [];
+  for (const line of text.split("\n\n").slice(1).join("\n\n").split("\n")) {
+    if (line.startsWith(">")) all.push([line, []]);
+    else if (line.trim() !== "" && line.trim() !== "(nothing)") all.at(-1)?.[1].push(line);
+  }
+  return all;
+}
+
+/**
+ * Questions of the kept transcript that came in this run, as its steps show, and were not heard whole
+ * in it, not even late. What breaks off before a question comes is no lost question.
+ */
+export function lostQuestions(kept, heard) {
+  const left = steps(heard);
+  const said = left.flatMap(([, all]) => all);
+  const lost = [];
+  for (const [step, all] of steps(kept)) {
+    const came = left.findIndex(([other]) => other === step);
+    if (came < 0) continue;
+    left.splice(0, came + 1);
+    for (const line of all) {
+      if (!ASKS.test(line) || line.includes("(cut after: ")) continue;
+      const at = said.findIndex((one) => isAlike(line, one));
+      if (at < 0) lost.push(line);
+      else said.splice(at, 1);
+    }
+  }
+  return lost;
 }
 
 /** Both, line by line: what is only kept with `-`, what is only heard with `+`. */

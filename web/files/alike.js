@@ -1,7 +1,7 @@
 // Words that look like others (UTS #39), judged word by word as the Rust library does, with its
 // table of letters.
 
-import { setLookAlikes } from "./speech.js";
+import { setLookAlikes } from "./questions.js";
 
 const NO_SCRIPT = ["Zinh", "Zyyy", "Zzzz"];
 const ASCII = /^[\0-\x7f]*$/;

@@ -4,7 +4,7 @@
 import { Announcer } from "./announcer.js";
 import { Dialog, answers, beforeYes, details, needsSecond, paragraph, question, waitsFor } from "./dialog.js";
 import { Keys, button, h, shown } from "./dom.js";
-import { keyOf } from "./inbox.js";
+import { keyOf } from "./events.js";
 import { Log } from "./log.js";
 import { plain } from "./words.js";
 

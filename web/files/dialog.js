@@ -2,7 +2,8 @@
 // itself, never to a button, and no key press that was under way before can answer.
 
 import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
-import { choiceLabel } from "./inbox.js";
+import { choiceLabel } from "./events.js";
+import { ended } from "./sentences.js";
 import { Speech } from "./speech.js";
 import { plain } from "./words.js";
 
@@ -284,7 +285,8 @@ function account({ tool, arguments: all, shortened, redacted }, words) {
   const lead = lines.length > 0 ? "page.account" : "page.account.bare";
   const parts = [paragraph(words.phrase(lead, { tool: { theirs: tool } }), "", "account")];
   for (const line of lines) {
-    parts.push(paragraph(words.phrase("page.sentence", { text: { theirs: line } }), "", "account argument"));
+    const argument = words.phrase("page.sentence", { text: { theirs: line } });
+    parts.push(paragraph(ended(argument, words), "", "account argument"));
   }
   if (shortened) parts.push(paragraph(words.phrase("page.account.shortened"), "", "account"));
   if (redacted) parts.push(paragraph(words.phrase("page.account.redacted"), "", "account"));

@@ -1,10 +1,12 @@
 // What was heard, put in order: once each, whole sentences, and which requests wait.
 // The core does no input or output and reads no clock, like the one of the Rust library.
 
-import { cut } from "./speech.js";
+import { isSame, keyOf, read, textOf as text, typeOf } from "./events.js";
+import { Memory, Pace, Session, Silences } from "./memory.js";
+import { cut } from "./sentences.js";
 
-/** Ids of events that are remembered, to tell duplicates. */
-const MAX_IDS = 16_384;
+export { split } from "./memory.js";
+
 /** Sessions that are remembered. */
 const MAX_SESSIONS = 256;
 /** Sessions whose end is remembered, so that nothing that comes late brings one back. */
@@ -13,86 +15,13 @@ const MAX_ENDED = 256;
 const MAX_KEPT = 512;
 /** Requests that can wait at once. */
 const MAX_REQUESTS = 256;
-/** Characters of one output that wait for a boundary. */
-const MAX_TEXT = 65_536;
-/** Events a second that are told, critical ones aside (S3), and how many may come at once. */
-const RATE = 100;
-const BURST = 1000;
 /** How long after its deadline the producer's word on a request is waited for. */
 const PATIENCE_MS = 5000;
 /** How long after a new subscription what is open may take to be told again. */
 const REDELIVERY_MS = 10_000;
-/** Agents whose silence is counted apart. */
-const MAX_SILENT = 64;
-/** How often the same silence is told. */
-const SILENCE_EVERY_MS = 3000;
-/** Seconds that a request waits which does not say how long. */
-const TIMEOUT_SECONDS = 300;
 
 const CRITICAL = ["session.errored", "awaiting.confirmation", "awaiting.clarification", "handoff.requested"];
-const BOUNDARIES = ["sentence", "paragraph", "completion"];
 const ENDINGS = ["session.completed", "session.errored", "session.cancelled"];
-const NAMESPACES = ["aaep:", "https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"];
-
-/** @param {unknown} value @returns {string} */
-export const textOf = (value) => (typeof value === "string" ? value : "");
-const text = textOf;
-
-/** @param {Choice} choice */
-export const choiceLabel = ({ value, label }) => (label.trim() === "" ? value : label);
-
-/**
- * The name of a core type, without `aaep:agent.`; other types as they are.
- * @param {any} event
- * @returns {string}
- */
-export function typeOf(event) {
-  const type = text(event.type);
-  for (const namespace of NAMESPACES) {
-    if (type.startsWith(`${namespace}agent.`)) return type.slice(namespace.length + 6);
-  }
-  return type;
-}
-
-/**
- * What names an event: ids count within their session, so that no session can touch another's.
- * @param {{session_id: string, event_id: string}} event
- */
-export const keyOf = ({ session_id, event_id }) => `${session_id} ${event_id}`;
-
-/** Remembers what came last. */
-class Memory {
-  constructor() {
-    /** @type {Set<string>} */
-    this.known = new Set();
-  }
-
-  /** @param {string} id */
-  isNew(id) {
-    if (this.known.has(id)) return false;
-    this.known.add(id);
-    if (this.known.size > MAX_IDS) {
-      for (const oldest of this.known) {
-        this.known.delete(oldest);
-        break;
-      }
-    }
-    return true;
-  }
-}
-
-/** What is known of a session: its agent, what it does, its outputs. */
-class Session {
-  /** @param {string} id @param {Agent} agent */
-  constructor(id, agent) {
-    this.id = id;
-    this.agent = agent;
-    this.about = "";
-    this.doing = "";
-    /** @type {Map<string, {text: string, next: number, gap: boolean, language: string}>} */
-    this.outputs = new Map();
-  }
-}
 
 export class Inbox {
   constructor() {
@@ -108,10 +37,8 @@ export class Inbox {
     this.number = 0;
     /** Requests that were superseded, for the one that goes on. @type {Map<string, AgentRequest>} */
     this.superseded = new Map();
-    this.level = BURST;
-    this.at = 0;
-    /** What was not told, by agent and reason. @type {Map<string, {agent: Agent, why: SilenceHappening["why"], count: number, due: number, told: number}>} */
-    this.silences = new Map();
+    this.pace = new Pace();
+    this.silences = new Silences();
     /** Who speaks where no agent is named. @type {Agent} */
     this.hub = { id: "", name: "" };
     this.outcomes = false;
@@ -147,8 +74,8 @@ export class Inbox {
       text(event.type) !== "" && text(event.event_id) !== "" && text(event.session_id) !== "";
     if (!readable) {
       // enforces: E27
-      this.leaveOut(this.hub, "unreadable", now);
-      this.tellSilences(now, out);
+      this.silences.add(this.hub, "unreadable", now);
+      this.silences.tell(now, out);
       return out;
     }
     this.unsure.delete(event.session_id);
@@ -172,55 +99,14 @@ export class Inbox {
     if (type === "awaiting.confirmation" || type === "awaiting.clarification") {
       this.ask(event, type, agent, now, out);
     } else if (type === "output.streaming") {
-      this.write(event, agent, out);
-    } else if (critical || this.may(now)) {
+      this.sessions.get(event.session_id)?.write(event, agent, out);
+    } else if (critical || this.pace.may(now)) {
       out.push({ kind: "event", agent, event, critical });
     } else {
-      this.leaveOut(agent, "too_much", now);
+      this.silences.add(agent, "too_much", now);
     }
-    this.tellSilences(now, out);
+    this.silences.tell(now, out);
     return out;
-  }
-
-  /**
-   * Counts what is not told (I19, S3).
-   * @param {Agent} agent @param {SilenceHappening["why"]} why @param {number} now
-   */
-  leaveOut(agent, why, now) {
-    const key = `${why} ${agent.id}`;
-    const one = this.silences.get(key) ?? { agent, why, count: 0, due: Infinity, told: -Infinity };
-    one.count += 1;
-    // Too much is told when it is over, or at least not with every event.
-    const soonest = why === "too_much" ? now + SILENCE_EVERY_MS : now;
-    one.due = Math.min(one.due, Math.max(soonest, one.told + SILENCE_EVERY_MS));
-    // The oldest gives way.
-    if (!this.silences.has(key) && this.silences.size >= MAX_SILENT) {
-      for (const oldest of this.silences.keys()) {
-        this.silences.delete(oldest);
-        break;
-      }
-    }
-    this.silences.set(key, one);
-  }
-
-  /** @param {number} now @param {Happening[]} out */
-  tellSilences(now, out) {
-    for (const one of this.silences.values()) {
-      if (one.due > now) continue;
-      const { agent, why, count } = one;
-      out.push({ kind: "silence", agent, why, count });
-      Object.assign(one, { count: 0, due: Infinity, told: now });
-    }
-  }
-
-  /** Whether there is room in the bucket (S3). @param {number} now */
-  may(now) {
-    const elapsed = Math.max(0, now - this.at);
-    this.at = Math.max(this.at, now);
-    this.level = Math.min(BURST, this.level + (elapsed * RATE) / 1000);
-    if (this.level < 1) return false;
-    this.level -= 1;
-    return true;
   }
 
   /**
@@ -233,7 +119,7 @@ export class Inbox {
     const id = event.session_id;
     if (ENDINGS.includes(type)) {
       this.settleSession(id, out);
-      this.finish(id, out);
+      this.sessions.get(id)?.finish(out);
       this.sessions.delete(id);
       this.ended.add(id);
       if (this.ended.size > MAX_ENDED) {
@@ -397,7 +283,7 @@ export class Inbox {
       }
       this.unsure.clear();
     }
-    this.tellSilences(now, out);
+    this.silences.tell(now, out);
     return out;
   }
 
@@ -467,161 +353,4 @@ export class Inbox {
     if (this.open.has(keyOf(request))) this.answered.set(keyOf(request), decision);
   }
 
-  /** Streamed text, up to a boundary (T19). @param {any} event @param {Agent} agent @param {Happening[]} out */
-  write(event, agent, out) {
-    const session = this.sessions.get(event.session_id);
-    if (!session) return;
-    const output_id = text(event.output_id);
-    const output = session.outputs.get(output_id) ?? { text: "", next: 0, gap: false, language: "" };
-    if (session.outputs.size >= 16 && !session.outputs.has(output_id)) this.finish(session.id, out);
-    session.outputs.set(output_id, output);
-    const chunk = Array.from(text(event.chunk));
-    const position = Number.isInteger(event.position) ? event.position : output.next;
-    const tell = (/** @type {string} */ said, /** @type {boolean} */ ends) => {
-      const { gap: after_gap, language } = output;
-      output.gap = false;
-      out.push({ kind: "text", agent, session_id: session.id, output_id, text: said, ends, after_gap, language });
-    };
-    if (position > output.next) {
-      // Something is missing: what waits can only be said as it is.
-      if (output.text !== "") tell(output.text, false);
-      output.text = "";
-      output.gap = true;
-    }
-    output.text += chunk.slice(Math.max(0, output.next - position)).join("");
-    output.next = Math.max(output.next, position + chunk.length);
-    output.language = text(event.language) || text(event.localization_hints?.primary_language);
-    const ends = event.complete === true;
-    const real = BOUNDARIES.includes(event.coalesce_hint) || output.text.length > MAX_TEXT;
-    const [whole, rest] = ends || real ? [output.text, ""] : sentences(output.text);
-    output.text = rest;
-    if (ends) session.outputs.delete(output_id);
-    if (whole !== "" || ends) tell(whole, ends);
-  }
-
-  /** @param {string} id @param {Happening[]} out */
-  finish(id, out) {
-    const session = this.sessions.get(id);
-    if (!session) return;
-    for (const [output_id, { text, gap, language }] of session.outputs) {
-      if (text === "") continue;
-      const { agent } = session;
-      out.push({ kind: "text", agent, session_id: id, output_id, text, ends: true, after_gap: gap, language });
-    }
-    session.outputs.clear();
-  }
-}
-
-/**
- * A request as its event says it.
- * @param {any} event @param {string} type @param {Agent} agent @param {number} now
- * @returns {AgentRequest}
- */
-function read(event, type, agent, now) {
-  const consent = type === "awaiting.confirmation";
-  const timeout = Number.isInteger(event.timeout_seconds) ? event.timeout_seconds : TIMEOUT_SECONDS;
-  const asked = Date.parse(text(event.timestamp));
-  return {
-    number: 0,
-    shown_number: 0,
-    agent,
-    event_id: event.event_id,
-    session_id: event.session_id,
-    reply_token: event.reply_token,
-    asks: consent ? "consent" : "answer",
-    action: text(consent ? event.action : event.question),
-    consequence: text(event.consequence),
-    context: text(event.context),
-    risk: ["low", "medium"].includes(event.risk_level) ? event.risk_level : "high",
-    reversibility: reversibility(event),
-    silence_accepts: event.default_decision === "accept",
-    kinds: kinds(event),
-    choices: choices(event),
-    default: typeof event.default_response === "string" ? event.default_response : null,
-    account: accountOf(event),
-    agent_says: text(event.extra_context?.agent_says),
-    timeout_seconds: timeout,
-    deadline_ms: (Number.isNaN(asked) ? now : Math.min(asked, now)) + timeout * 1000,
-    continues: null,
-    changed: false,
-    language: text(event.localization_hints?.primary_language),
-    event,
-  };
-}
-
-/** Everything that a person is asked, and not how long it waits. */
-const ASKED = /** @type {const} */ (["asks", "action", "consequence", "context", "risk", "reversibility",
-  "silence_accepts", "kinds", "choices", "default", "account", "agent_says", "agent", "language"]);
-
-/** Whether two requests ask the same. @param {AgentRequest} one @param {AgentRequest} other */
-function isSame(one, other) {
-  return ASKED.every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]));
-}
-
-/**
- * The hub's own account of what would run: no word of the agent's.
- * @param {any} event
- * @returns {Account | null}
- */
-function accountOf(event) {
-  const action = event.extensions?.action;
-  if (action === null || typeof action !== "object" || text(action.tool) === "") return null;
-  return {
-    tool: text(action.tool),
-    arguments: text(action.arguments),
-    digest: text(action.digest),
-    by_policy: action.described_by === "policy",
-    shortened: action.shortened === true,
-    redacted: action.redacted === true,
-  };
-}
-
-/** D10: what is not said counts as the worst. @param {any} event @returns {AgentRequest["reversibility"]} */
-function reversibility(event) {
-  if (event.irreversible === true) return "irreversible";
-  if (event.reversibility === "reversible_with_effort") return "reversible_with_effort";
-  if (event.reversibility === "reversible") return "reversible";
-  if (event.reversibility === undefined && event.irreversible === false) return "reversible";
-  return "irreversible";
-}
-
-const KINDS = ["yes_no", "multiple_choice", "numeric", "freetext"];
-
-/** D18: free text when nothing is said, or nothing that we know. @param {any} event @returns {string[]} */
-function kinds(event) {
-  const said = Array.isArray(event.accepted_response_kinds) ? event.accepted_response_kinds : [];
-  const known = KINDS.filter((kind) => said.includes(kind));
-  return known.length > 0 ? known : ["freetext"];
-}
-
-/** @param {any} event @returns {Choice[]} */
-function choices(event) {
-  if (!Array.isArray(event.choices)) return [];
-  return event.choices
-    .filter((/** @type {any} */ choice) => typeof choice?.value === "string")
-    .slice(0, 32)
-    .map((/** @type {any} */ { value, label }) => ({ value, label: text(label) }));
-}
-
-/**
- * Cuts text after its last whole sentence.
- * @param {string} text
- * @returns {[string, string]}
- */
-function sentences(text) {
-  const parts = [...segmenter.segment(text)];
-  const last = parts.at(-1);
-  // The last one may go on.
-  return last ? [text.slice(0, last.index), text.slice(last.index)] : ["", ""];
-}
-
-const segmenter = new Intl.Segmenter(undefined, { granularity: "sentence" });
-
-/**
- * The sentences of a text.
- * @param {string} text
- * @returns {string[]}
- */
-export function split(text) {
-  return Array.from(segmenter.segment(text), (part) => part.segment.trim()).filter((part) => part !== "");
 }

@@ -21,10 +21,19 @@ let refusal = "";
 /** Whether somebody came back from an identity provider. */
 let signedIn = false;
 
-/** @param {string} selector @param {string} key */
+/**
+ * Shows a problem beside its field, and has it said with everything else that is.
+ * @param {string} selector @param {string} key
+ */
 function problem(selector, key) {
-  find(selector).textContent = key === "" ? "" : element.phrase(key);
+  const text = key === "" ? "" : element.phrase(key);
+  find(selector).textContent = text;
+  element.view?.announcer.say(text, true);
 }
+
+// Only for those who come back: a description that changes under the focus would be read beside the message.
+token.addEventListener("blur", () => token.setAttribute("aria-describedby", "token-about token-problem"));
+words.addEventListener("blur", () => words.setAttribute("aria-describedby", "talk-problem"));
 
 /** The page's own words, in the language of the element. */
 function translate() {
@@ -108,14 +117,19 @@ element.addEventListener("aaep-sign-in-ends", () => {
   void offer();
 });
 
-enter.addEventListener("submit", (event) => {
-  event.preventDefault();
+/** Shows the token to the hub. No form sends it: a password manager would offer to keep it. */
+function shows() {
   const value = token.value.trim();
   // What can be in a header; the hub judges the rest.
   if (!/^[\w.~+/=-]+$/.test(value)) return problem("#token-problem", "page.token.empty");
   token.value = "";
   [refusal, signedIn] = ["page.token.refused", false];
   void element.connect({ token: value });
+}
+
+find("#connect").addEventListener("click", shows);
+token.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.isComposing) shows();
 });
 
 talk.addEventListener("submit", async (event) => {

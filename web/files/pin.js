@@ -11,8 +11,9 @@ export function askPin(asking) {
   if (!request) return;
   const { words } = asking;
   const message = h("p", { id: "aaep-pin-message", class: "careful", hidden: "" });
+  // "off" is no word to password managers: they would ask whether to keep it, ahead of what is said here.
   const field = /** @type {HTMLInputElement} */ (h("input", { id: "aaep-pin", type: "password",
-    autocomplete: "off", spellcheck: "false" }));
+    autocomplete: "one-time-code", spellcheck: "false" }));
   const back = () => (asking.current ? asking.open(asking.current) : asking.close());
   const typed = async () => {
     const now = asking.current;
@@ -28,15 +29,17 @@ export function askPin(asking) {
     const known = ["wait", "unset"].includes(state) ? state : "wrong";
     asking.again(field, message, `page.pin.${known}`);
   };
-  const form = h("form", {}, h("label", { for: "aaep-pin" }, words.text("page.pin.label")), field, message,
-    h("div", { class: "buttons" }, button(words.text("page.back"), back, { class: "answer no" }),
-      h("button", { type: "submit", class: "answer yes" }, words.text("page.pin.confirm"))));
-  form.addEventListener("submit", (event) => {
+  // No form: what one sends, a password manager offers to keep.
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();
     void typed();
   });
+  const entry = h("div", {}, h("label", { for: "aaep-pin" }, words.text("page.pin.label")), field, message,
+    h("div", { class: "buttons" }, button(words.text("page.back"), back, { class: "answer no" }),
+      button(words.text("page.pin.confirm"), () => void typed(), { class: "answer yes" })));
   asking.show({ lead: "", heading: words.phrase("page.pin"), language: words.language, text: [], waits: null,
-    escape: back, answers: [form, asking.timer] });
+    escape: back, answers: [entry, asking.timer] });
   asking.isSecond = true;
 }
 

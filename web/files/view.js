@@ -2,7 +2,7 @@
 
 import { Asking } from "./asking.js";
 import { button, focused, h, shown } from "./dom.js";
-import { split } from "./inbox.js";
+import { split } from "./memory.js";
 import { held, helpPanel, settingsPanel } from "./panel.js";
 import { plain } from "./words.js";
 

@@ -2,34 +2,13 @@
 // files, rules and vectors as the Rust library.
 
 import { safe } from "./safe.js";
+import { append, ours, plain, theirs } from "./sentences.js";
 import { Speech } from "./speech.js";
+
+export { plain };
 
 /** Up to here seconds are easier to grasp than minutes and a rest. */
 const PLAIN_SECONDS = 90;
-
-/** @param {Line} line */
-export const plain = (line) => line.map((span) => span.text).join("");
-
-/** Adds words of ours. @param {Line} line @param {string} text */
-function ours(line, text) {
-  const last = line.at(-1);
-  if (last && !last.theirs) last.text += text;
-  else if (text !== "") line.push({ text, theirs: false });
-}
-
-/** Adds words of the agent, made safe. @param {Line} line @param {string} text */
-export function theirs(line, text) {
-  const made = safe(text).text;
-  if (made !== "") line.push({ text: made, theirs: true });
-}
-
-/** Adds another line. @param {Line} line @param {Line} other */
-export function append(line, other) {
-  for (const span of other) {
-    if (span.theirs) line.push(span);
-    else ours(line, span.text);
-  }
-}
 
 /** One of the message files. @param {string} language @param {string} name */
 async function file(language, name) {

@@ -219,7 +219,8 @@ fn two_libraries_share_a_public_name_only_for_a_reason() {
 
 /// The comment of a line, if it has one. A string that holds two slashes is none.
 fn comment(line: &str) -> Option<&str> {
-    let starts = line.match_indices("//").find(|(at, _)| line[..*at].matches('"').count() % 2 == 0);
+    let starts =
+        line.match_indices("//").find(|(at, _)| line[..*at].matches('"').count().is_multiple_of(2));
     starts.map(|(at, _)| &line[at..])
 }
 

@@ -258,6 +258,9 @@ pub(crate) struct JournalOptions {
     /// The hub's configuration file.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Look at a node's copy of a cluster's log instead, which was written with the key in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cluster_key: Option<PathBuf>,
 }
 
 /// Look at every record: is it as it was written, and is none missing? Names the first that is not.

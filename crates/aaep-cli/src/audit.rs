@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::Erasure;
 use aaep_hub::Fault;
+use aaep_hub::cluster::{chain_key, copy_in};
 use aaep_hub::config::{Flags, Surroundings, load};
 use aaep_hub::start::{Erase, Erased, HEADS_NAME, JOURNAL_NAME, erase};
 use aaep_store::audit::{
@@ -63,6 +64,13 @@ fn open_file(place: &JournalOptions, file: Option<&Path>) -> Result<Opened, Stri
         (None, Some(data)) => data.join(JOURNAL_NAME),
         (None, None) => return Err("The configuration says that nothing is kept.".into()),
     };
+    if let (None, Some(key), Some(data)) = (file, &place.cluster_key, &config.data) {
+        // The log itself is in the cluster's store; what is noted beside the copy is noted of that.
+        let path = copy_in(data);
+        let key = chain_key(key).map_err(|fault| fault.to_string())?;
+        let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+        return Ok(Opened { path, reader, noted: None, key: Some(key), replaced: None });
+    }
     let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
     // The demo notes beside a hub; a store's name is its own, so it can only mean this one.
     // Without a state directory the key lies in the data directory.
@@ -353,6 +361,9 @@ fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit>
 }
 
 fn run_erase(options: &EraseOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.place.cluster_key.is_some() {
+        return Ok(unable("Records of a cluster's log cannot be erased yet. Nothing was changed."));
+    }
     if options.confirm && options.export.is_none() && !options.without_export {
         return Ok(unable(
             "Say where a copy goes first, with --export FILE, or that there shall be none, with --without-export.",

@@ -182,6 +182,7 @@ fn request_of(
         stamp,
         asked_at: now.boot,
         deadline: now.boot.after_seconds(terms.timeout_seconds),
+        margin: 0,
         timeout_seconds: terms.timeout_seconds,
         default_accept: terms.default_accept,
         irreversible: terms.irreversible,

@@ -94,6 +94,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
     pub(crate) durability: DurabilityQueue,
     pub(crate) next_record: u64,
+    /// By how much the clock under which replayed waits began may have been off, in microseconds.
+    pub(crate) margin: u32,
     /// Events that rely on the next record and are kept in it.
     pub(crate) said: Vec<Arc<str>>,
     pub(crate) journal_works: bool,
@@ -133,6 +135,7 @@ impl<R: Rules> Engine<R> {
             timers: BTreeSet::new(),
             durability: DurabilityQueue::default(),
             next_record: 1,
+            margin: 0,
             said: Vec::new(),
             journal_works: true,
             draining: false,

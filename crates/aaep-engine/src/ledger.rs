@@ -193,6 +193,7 @@ impl<R: Rules> Engine<R> {
             request.asked_at = now.boot;
             request.timeout_seconds = seconds;
             request.deadline = now.boot.after_seconds(seconds);
+            request.margin = 0;
             request.counted_down = 100;
         }
         self.set_timer(number);
@@ -249,7 +250,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn count_down(&mut self, number: RequestId, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let percent = request.counted_down;
-        let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
+        let left = request.closes().0.saturating_sub(now.boot.0) / 1_000_000;
         let (id, action) = (request.session, request.action());
         let Some(session) = self.sessions.get(&id) else { return };
         let words = say_time_left(&session.language, left, &action);

@@ -153,6 +153,16 @@ impl<R: Rules> Recovery<R> {
         Self { engine: Engine::new(secrets, limits), now, forgotten: Forgotten::default() }
     }
 
+    // enforces: I7, I8
+    /// For records of another machine, whose clock and this one's may be so many seconds apart: replies
+    /// stop counting so much before a deadline, silence counts so much after it, and approvals end so much
+    /// sooner. To be called before anything is replayed.
+    #[must_use]
+    pub fn with_margin(mut self, seconds: u32) -> Self {
+        self.engine.margin = R::margin_micros(seconds.saturating_mul(1_000_000));
+        self
+    }
+
     /// Leaves these sessions out: each of them has ended, more than a day ago (C6). Their records are
     /// still looked at, each at its place.
     pub fn forget(&mut self, sessions: impl IntoIterator<Item = String>) {
@@ -339,7 +349,8 @@ impl<R: Rules> Engine<R> {
         let bytes = asked.arguments.len() + asked.event.len();
         let answer = if asked.confirmation { None } else { default_of(&json) };
         let left = R::left_micros(asked.stamp, asked.timeout_seconds, now);
-        let deadline = Boot(now.boot.0 + left);
+        let margin = self.margin;
+        let deadline = Boot(now.boot.0 + left + u64::from(margin));
         let request = Request {
             number: asked.request,
             token,
@@ -353,6 +364,7 @@ impl<R: Rules> Engine<R> {
             stamp,
             asked_at: Boot(deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000)),
             deadline,
+            margin,
             timeout_seconds: asked.timeout_seconds,
             default_accept: asked.default_accept,
             irreversible: asked.irreversible,
@@ -385,7 +397,7 @@ impl<R: Rules> Engine<R> {
         timeout_seconds: u64,
         now: Now,
     ) {
-        let token = self.ids.token(event);
+        let (token, margin) = (self.ids.token(event), self.margin);
         let Some(request) = self.requests.get_mut(&number) else { return };
         let Some(session) = self.sessions.get(&request.session) else { return };
         let old = request.event_number;
@@ -405,7 +417,9 @@ impl<R: Rules> Engine<R> {
         request.event = Some(draft.json(event, place, request.stamp, session).into());
         request.event_number = event;
         request.timeout_seconds = timeout_seconds;
-        request.deadline = Boot(now.boot.0 + R::left_micros(stamp, timeout_seconds, now));
+        let left = R::left_micros(stamp, timeout_seconds, now);
+        request.margin = margin;
+        request.deadline = Boot(now.boot.0 + left + u64::from(margin));
         request.asked_at = Boot(request.deadline.0.saturating_sub(timeout_seconds * 1_000_000));
         self.requests.change_token(number, token);
     }
@@ -445,10 +459,10 @@ impl<R: Rules> Engine<R> {
 
     /// I8: an approval keeps its deadline, by the clock on the wall.
     fn replay_approval(&mut self, number: RequestId, stamp: i64, now: Now) {
-        let seconds = self.limits.approval_seconds;
+        let (seconds, margin) = (self.limits.approval_seconds, u64::from(self.margin));
         let Some(request) = self.requests.get_mut(&number) else { return };
         if request.status.is_approved() {
-            let left = R::left_micros(stamp, seconds, now);
+            let left = R::left_micros(stamp, seconds, now).saturating_sub(margin);
             request.deadline = Boot(now.boot.0.saturating_add(left));
         }
     }

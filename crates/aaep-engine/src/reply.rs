@@ -175,7 +175,7 @@ impl<R: Rules> Engine<R> {
             return Err(Ignored::NotPending);
         }
         // enforces: C26, D9
-        if !R::is_in_time(now.boot, request.deadline) {
+        if !R::is_in_time(now.boot, request.closes()) {
             return Err(Ignored::Expired);
         }
         self.sessions.expect(request.home);

@@ -137,6 +137,9 @@ pub(crate) struct Request {
     pub(crate) asked_at: Boot,
     /// When the wait ends; after a yes, when the approval does.
     pub(crate) deadline: Boot,
+    /// How much later than it was said, in microseconds: its wait began on another machine, whose clock
+    /// may have been off.
+    pub(crate) margin: u32,
     pub(crate) timeout_seconds: u64,
     pub(crate) default_accept: bool,
     /// The answer to a question, as JSON: first what counts when none comes (decision D17).
@@ -250,6 +253,13 @@ impl Request {
             call.args_summary.len() + call.localization.as_ref().map_or(0, String::len)
         });
         self.tool.len() + self.arguments.len() + call + texts.sum::<usize>()
+    }
+
+    // enforces: I7, I8
+    /// From when on no reply counts: at the deadline, or as much before the time that was said as silence
+    /// counts after it.
+    pub(crate) fn closes(&self) -> Boot {
+        Boot(self.deadline.0.saturating_sub(2 * u64::from(self.margin)))
     }
 
     /// When something is due for it: half of the time left, a tenth left, none left; after a yes, the

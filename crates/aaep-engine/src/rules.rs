@@ -177,6 +177,10 @@ pub trait Rules: 'static {
         whole.saturating_sub(passed)
     }
 
+    /// I7, I8: by how much another machine's clock may have been off when it began a wait, in
+    /// microseconds. Replies stop counting so much sooner, and silence counts so much later.
+    fn margin_micros(margin: u32) -> u32 { margin }
+
     /// I11: a call that was running is not forgotten.
     fn recovers_call(_call: &ToolCallId) -> bool { true }
 

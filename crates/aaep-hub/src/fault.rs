@@ -43,6 +43,8 @@ pub enum Fault {
         /// The other hub's process, where it could be found out.
         process: Option<u32>,
     },
+    /// Another node of the cluster has taken over.
+    Fenced,
     /// The operating system did not give what it should.
     System {
         /// What is wrong.
@@ -70,6 +72,7 @@ impl fmt::Display for Fault {
                 write!(f, "{place}, key `{key}`: {what} {remedy}")
             }
             Self::Unsafe { what, remedy } => write!(f, "{what} {remedy}"),
+            Self::Fenced => aaep_store::JournalFault::Fenced.fmt(f),
             Self::File { path, what, remedy } => write!(f, "{}: {what} {remedy}", path.display()),
             Self::InUse { path, process } => {
                 let path = path.display();

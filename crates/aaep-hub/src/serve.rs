@@ -353,6 +353,7 @@ impl Drop for Running {
 fn ended(core: Result<Result<(), Ended>, tokio::task::JoinError>) -> Result<(), Fault> {
     let what = match core {
         Ok(Ok(())) => return Ok(()),
+        Ok(Err(Ended::Journal(aaep_store::JournalFault::Fenced))) => return Err(Fault::Fenced),
         Ok(Err(Ended::Journal(fault))) => fault.to_string(),
         Ok(Err(Ended::Panicked)) => BROKE_DOWN.to_owned(),
         Err(error) => format!("{BROKE_DOWN} ({error})"),

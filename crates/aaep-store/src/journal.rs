@@ -24,6 +24,8 @@ pub enum JournalFault {
     Away,
     /// Another node owns the shard. Nothing of the batch was kept, and nothing will be.
     Fenced,
+    /// The disk of the node's copy has no room. What was offered is in the log; another node goes on.
+    CopyFull,
     /// A write or sync failed, and the state on disk is unknown: reopen the journal and recover.
     Failed,
     /// A record that had been made durable is damaged. Nothing may be started from this journal.
@@ -52,6 +54,9 @@ impl fmt::Display for JournalFault {
             ),
             JournalFault::Fenced => f.write_str(
                 "Another node has taken over. What was durable is kept, and that node goes on with it.",
+            ),
+            JournalFault::CopyFull => f.write_str(
+                "This node's copy of the log cannot grow. What was durable is kept, and another node can go on with it; make room on this machine.",
             ),
             JournalFault::Failed => f.write_str(
                 "Writing the journal failed. What was durable before is kept; start again from it.",

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::head::Head;
 use crate::journal::JournalFault;
-use crate::log::{MAX_ENTRY_BYTES, UnitLog};
+use crate::log::UnitLog;
+use crate::log::parts::{ROOM, size};
 use crate::sqlite::{Compaction, Sqlite};
-use crate::unit::{Note, Unit};
+use crate::unit::Unit;
 
 /// The most units in one transaction.
 const MAX_GROUP: usize = 4096;
@@ -391,11 +392,7 @@ impl Shared {
 
 /// How many of these units fit one entry of a log; at least one.
 fn fitting(units: &[Unit]) -> usize {
-    let size = |unit: &Unit| {
-        let entries = unit.entries.iter().map(|entry| entry.bytes.len() + 16);
-        entries.sum::<usize>() + unit.notes.iter().map(Note::size).sum::<usize>() + 16
-    };
-    let mut room = MAX_ENTRY_BYTES - 4096;
+    let mut room = ROOM;
     let fits = |unit: &&Unit| {
         let left = room.checked_sub(size(unit));
         room = left.unwrap_or_default();
@@ -454,12 +451,17 @@ impl Work {
             log.keep(&waiting[..self.offered])?;
             self.in_log += std::mem::take(&mut self.offered);
         }
-        Ok(())
+        // Only now: what follows from an old copy may be in several entries.
+        log.note()
     }
 
     fn try_commit(&mut self) -> Result<u64, JournalFault> {
         self.keep_in_log()?;
-        self.journal.keep(&self.waiting)?;
+        match self.journal.keep(&self.waiting) {
+            // Another node's disk may have room: the copy is made anew there.
+            Err(JournalFault::Full) if self.log.is_some() => return Err(JournalFault::CopyFull),
+            kept => kept?,
+        }
         let position = self.journal.position();
         if let Some(head) = &mut self.head {
             // Before the report: an old copy must not forget what was announced as durable.

@@ -36,11 +36,11 @@ enum End {
 
 /// Whose program is at the other end of a connection, as far as the system tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum PeerUser {
     /// Our own user's, or root's.
-    Ours,
+    Own,
     /// Another user's, with this id.
-    Stranger(u32),
+    Other(u32),
     /// Nobody can tell: it came over a network, has gone already, or this system does not say.
     Unknown,
 }
@@ -130,7 +130,7 @@ impl Peer {
     /// alone, where only Linux tells.
     // enforces: W5
     #[cfg(feature = "server")]
-    pub fn owner(&self, listener: SocketAddr) -> Owner {
+    pub fn user(&self, listener: SocketAddr) -> PeerUser {
         let uid = match &self.end {
             End::Unix(credentials) => Some(credentials.uid),
             End::Tcp(address) if address.ip().is_loopback() => {
@@ -143,9 +143,9 @@ impl Peer {
         #[cfg(not(unix))]
         let own = 0;
         match uid {
-            None => Owner::Unknown,
-            Some(uid) if uid == own || uid == 0 => Owner::Ours,
-            Some(uid) => Owner::Stranger(uid),
+            None => PeerUser::Unknown,
+            Some(uid) if uid == own || uid == 0 => PeerUser::Own,
+            Some(uid) => PeerUser::Other(uid),
         }
     }
 

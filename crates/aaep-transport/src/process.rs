@@ -204,7 +204,7 @@ impl Lineage {
     pub fn follows(&self, other: &Lineage) -> bool {
         let nearest = other.employers().first().copied();
         nearest.is_some_and(|at| {
-            self.process().start >= other.process().start && self.works_for_process(&other.0[at])
+            self.process().start > other.process().start && self.works_for_process(&other.0[at])
         })
     }
 
@@ -553,10 +553,13 @@ mod tests {
         let agent = named("claude", process(40, 20, 50, 20, 34816));
         let above = [agent, prompt, tmux, init];
         let command = |pid: i32| {
-            let shell = named("bash", process(pid, 40, 60, pid, 0));
-            line(&[&[process(pid + 1, pid, 61, pid, 0), shell][..], &above].concat())
+            let shell = named("bash", process(pid, 40, 51, pid, 0));
+            line(
+                &[&[process(pid + 1, pid, pid.unsigned_abs().into(), pid, 0), shell][..], &above]
+                    .concat(),
+            )
         };
-        (line(&above), command(50), command(60))
+        (line(&above), command(60), command(70))
     }
 
     // covers: I30
@@ -565,7 +568,7 @@ mod tests {
         let (agent, first, second) = coding_agent();
         assert_eq!(first.common_employer(&second), Some(agent.clone()));
         assert!(second.works_for(&agent) && agent.works_for(&agent));
-        assert!(second.follows(&first));
+        assert!(second.follows(&first) && !first.follows(&second) && !first.follows(&first));
         // A person who types two commands at a prompt: nothing is above them but the prompt.
         let at_prompt =
             |pid: i32| line(&[&[process(pid, 20, 70, 20, 34816)], &agent.0[1..]].concat());
@@ -585,7 +588,7 @@ mod tests {
         let scoped = |pid: i32| line(&[process(pid, 7, 70, pid, 0), outside.clone()]);
         assert!(!scoped(94).follows(&scoped(93)));
         // One that was there before the command may be anybody's.
-        let before = line(&[&[process(49, 40, 51, 49, 0)], &agent.0[..]].concat());
+        let before = line(&[&[process(49, 40, 55, 49, 0)], &agent.0[..]].concat());
         assert!(!before.follows(&first) && first.follows(&before));
     }
 

@@ -89,6 +89,7 @@ pub struct Announcer {
     /// The open requests that were said to the end.
     heard: BTreeSet<u32>,
     held: bool,
+    only: Option<&'static [Class]>,
     paused: bool,
     unavailable: bool,
     last_id: u64,
@@ -144,7 +145,8 @@ impl Announcer {
         self.open.remove(&number);
         self.heard.remove(&number);
         let asks = |entry: &Entry| {
-            entry.utterance.class == Class::Request && entry.utterance.request == Some(number)
+            matches!(entry.utterance.class, Class::Request | Class::Notice)
+                && entry.utterance.request == Some(number)
         };
         self.queue.retain(|entry| !asks(entry));
         if self.playing.as_ref().is_some_and(|playing| asks(&playing.entry)) {
@@ -163,6 +165,12 @@ impl Announcer {
         self.held = hold;
     }
 
+    /// Lets everything but these classes wait, or nothing: they are all that may stand in front of a
+    /// question on a display.
+    pub fn only(&mut self, classes: Option<&'static [Class]>) {
+        self.only = classes;
+    }
+
     /// Everything that waits, in its order, to be said at once.
     pub fn drain(&mut self) -> impl Iterator<Item = Utterance> {
         std::mem::take(&mut self.queue).into_iter().map(|entry| entry.utterance)
@@ -172,6 +180,12 @@ impl Announcer {
     pub fn poll(&mut self, now_ms: u64) -> Option<Action> {
         if std::mem::take(&mut self.stop) {
             return Some(Action::Stop);
+        }
+        // A retry that is due is no deadline any more, even where something else is said first.
+        for entry in &mut self.queue {
+            if entry.not_before_ms <= now_ms {
+                entry.not_before_ms = 0;
+            }
         }
         if self.unavailable {
             return None;
@@ -237,6 +251,25 @@ impl Announcer {
         }
     }
 
+    /// Nothing of this class that waits is said any more.
+    pub fn forget(&mut self, class: Class) {
+        self.queue.retain(|entry| entry.utterance.class != class);
+    }
+
+    /// It is still being said, and not over before this.
+    pub fn goes_on(&mut self, id: Id, until_ms: u64) {
+        if let Some(playing) = self.playing.as_mut().filter(|playing| playing.id == id) {
+            playing.over_at_ms = playing.over_at_ms.max(until_ms);
+        }
+    }
+
+    /// What was being said gives way to something more important, and is said again later.
+    pub fn give_way(&mut self, id: Id) {
+        if let Some(playing) = self.playing.take_if(|playing| playing.id == id) {
+            self.requeue(playing.entry);
+        }
+    }
+
     /// The voice is gone: what was being said is kept.
     pub fn lost(&mut self) {
         self.unavailable = true;
@@ -249,6 +282,11 @@ impl Announcer {
     /// The voice is back.
     pub fn available(&mut self) {
         self.unavailable = false;
+    }
+
+    /// Whether one of these classes waits.
+    pub fn has(&self, classes: &[Class]) -> bool {
+        self.queue.iter().any(|entry| classes.contains(&entry.utterance.class))
     }
 
     /// Whether nothing is being said and nothing waits that could be said now.
@@ -353,6 +391,7 @@ impl Announcer {
             // What belongs to one session keeps its order, even where some of it has to wait.
             let waits = class.is_chatter() && self.is_open()
                 || chatter && (self.held || self.paused)
+                || self.only.is_some_and(|only| !only.contains(class))
                 || entry.not_before_ms > now_ms
                 || chatter && session.is_some() && blocked.contains(session);
             if waits {

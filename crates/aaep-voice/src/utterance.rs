@@ -15,6 +15,8 @@ pub enum Class {
     Outcome,
     /// An error, or something that may not wait.
     Error,
+    /// What has to be known of a request that waits: its time runs out, or another one waits too.
+    Notice,
     /// The answer to a key that the user pressed.
     Feedback,
     /// What a tool or a session brought.
@@ -35,7 +37,7 @@ impl Class {
     pub(crate) fn rank(self) -> u8 {
         match self {
             Class::Request => 0,
-            Class::Outcome | Class::Error | Class::Feedback => 1,
+            Class::Outcome | Class::Error | Class::Notice | Class::Feedback => 1,
             // 2 is a request that is read again.
             Class::Result | Class::End | Class::Text | Class::State => 3,
             Class::Progress => 4,
@@ -142,9 +144,11 @@ impl Utterance {
 
     /// Whether the other one continues this one, so that both are said in one go.
     pub(crate) fn is_continued_by(&self, other: &Utterance) -> bool {
-        matches!(self.class, Class::Request | Class::Outcome | Class::Error | Class::Feedback)
-            && (self.class, self.request, &self.session)
-                == (other.class, other.request, &other.session)
+        matches!(
+            self.class,
+            Class::Request | Class::Outcome | Class::Error | Class::Notice | Class::Feedback
+        ) && (self.class, self.request, &self.session)
+            == (other.class, other.request, &other.session)
     }
 }
 

@@ -6,12 +6,15 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use aaep_voice::speech::{Command, Notice, Settings, Speaker, SpeechEngine};
+use aaep_voice::announcer::{Action, Announcer, End};
+use aaep_voice::speech::{
+    Command, Event, Notice, Settings, Speaker, SpeechEngine, Ssip, Synthesizer, VoiceName,
+};
 use aaep_voice::utterance::{Class, Part, Utterance};
 use support::{Dispatcher, LogEntry, installed};
 
@@ -266,10 +269,85 @@ fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
         speechd_address: Some(dispatcher.address()),
         rate: Some(70),
         punctuation: Some("all".parse().unwrap()),
+        voice: Some(VoiceName::parse("Annie").unwrap()),
         ..Settings::default()
     };
     let speaker = Speaker::start(settings, Box::new(|_| {})).unwrap();
-    speaker.send(vec![Command::Say(said(Class::Text, &["Spoken."]))]);
-    let heard = dispatcher.log().ends("Spoken.");
-    assert_eq!(heard.language, "en");
+    let mut utterance = Utterance::new(Class::Text);
+    utterance.parts = vec![
+        part("Spoken.", "en", false),
+        part("احذف الملف", "ar", true),
+        part("British.", "en-GB", true),
+    ];
+    speaker.send(vec![Command::Say(utterance)]);
+    let log = dispatcher.log();
+    log.ends("British.");
+    let ends = log.all().into_iter().filter(|heard| heard.kind == "end");
+    let settings: Vec<[String; 4]> =
+        ends.map(|it| [it.language, it.rate, it.punctuation, it.voice]).collect();
+    // The chosen voice speaks the user's language; another one has a voice of its own.
+    let expected = [
+        ["en", "70", "all", "Annie"],
+        ["ar", "70", "all", "NULL"],
+        ["en-gb", "70", "all", "Annie"],
+    ];
+    assert_eq!(settings, expected);
+}
+
+/// The real server refuses nothing that we send; this one refuses every text with a Z.
+fn refuses(directory: &std::path::Path) -> String {
+    let path = directory.join("refuses.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut say = stream.try_clone().unwrap();
+        let mut number = 0;
+        let mut lines = std::io::BufReader::new(stream).lines().map_while(Result::ok);
+        while let Some(line) = lines.next() {
+            let answer = match line.as_str() {
+                "SPEAK" => "230 OK RECEIVING DATA\r\n".to_owned(),
+                _ => "200 OK\r\n".to_owned(),
+            };
+            say.write_all(answer.as_bytes()).unwrap();
+            if line == "SPEAK" {
+                let text = lines.next().unwrap();
+                lines.next();
+                if text.contains('Z') {
+                    say.write_all(b"300 ERR INTERNAL\r\n").unwrap();
+                    continue;
+                }
+                number += 1;
+                let spoken = format!(
+                    "225-{number}\r\n225 OK MESSAGE QUEUED\r\n\
+                     701-{number}\r\n701-1\r\n701 BEGIN\r\n702-{number}\r\n702-1\r\n702 END\r\n"
+                );
+                say.write_all(spoken.as_bytes()).unwrap();
+            }
+        }
+    });
+    format!("unix_socket:{}", path.display())
+}
+
+#[test]
+fn an_utterance_whose_last_part_the_server_refuses_has_an_end_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings =
+        Settings { speechd_address: Some(refuses(directory.path())), ..Settings::default() };
+    let (say, events) = std::sync::mpsc::channel();
+    let reporter = std::sync::Arc::new(move |event| _ = say.send(event));
+    let mut announcer = Announcer::default();
+    let mut ssip = Ssip::open(&settings, reporter).unwrap();
+    for parts in [&["One.", "Z."][..], &["Z.", "Two.", "Z.", "Z."], &["Z."], &[]] {
+        announcer.push(said(Class::Outcome, parts).printed("line".into()));
+        let Some(Action::Say { id, utterance }) = announcer.poll(0) else { panic!("silence") };
+        ssip.speak(id, utterance.class, &utterance.parts).unwrap();
+        loop {
+            let within = std::time::Duration::from_secs(5);
+            let event = events.recv_timeout(within).unwrap_or_else(|_| panic!("{parts:?}"));
+            if event == Event::Spoken(id) {
+                break;
+            }
+        }
+        announcer.ended(id, End::Spoken, 0);
+    }
 }

@@ -2,46 +2,32 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { Browser } from "../support/browser.js";
-import { Agent, BINARY, Hub } from "../support/hub.js";
+import { House } from "../support/house.js";
+import { Agent, BINARY } from "../support/hub.js";
 
-const directory = mkdtempSync(join(tmpdir(), "aaep-passkey-"));
-const token = `aaep_${randomBytes(32).toString("base64url")}`;
-const [config, policy] = ["aaep.toml", "policy.toml"].map((name) => join(directory, name));
-writeFileSync(policy, `[presence]\nhigh = "passkey"\nmedium = "pin"\n[[rule]]\ntool = "mild"\nrisk_level = "medium"\n` +
-  `reversibility = "irreversible"\n`, { mode: 0o600 });
 // The test is the agent, and starts the browser.
-writeFileSync(config, `policy = ${JSON.stringify(policy)}\n[development]\nown_replies = true\n[[principals]]\nname = "reader"\n` +
-  `role = "accessibility_consumer"\nuser = "local"\ntoken_sha256 = "${createHash("sha256").update(token).digest("hex")}"\n`,
-{ mode: 0o600 });
-const hub = await Hub.start("hub", { options: ["--config", config] });
+const house = await House.start({ policy: `[presence]\nhigh = "passkey"\nmedium = "pin"\n[[rule]]\ntool = "mild"\n` +
+  `risk_level = "medium"\nreversibility = "irreversible"\n` });
+const { hub, token, config } = house;
 const browser = await Browser.open();
 after(async () => {
   await browser.close();
-  await hub.stop();
-  rmSync(directory, { recursive: true, force: true });
+  await house.stop();
 });
 
 /** A tab at the name of this machine, with an authenticator, whose person may answer. */
 async function entered() {
   const tab = await browser.tab();
-  await tab.open(`http://localhost:${hub.port}`);
   const cdp = await tab.page.context().newCDPSession(tab.page);
   await cdp.send("WebAuthn.enable");
   const { authenticatorId } = await cdp.send("WebAuthn.addVirtualAuthenticator", { options: { protocol: "ctap2",
     transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true,
     automaticPresenceSimulation: true } });
   const verifies = (isUserVerified) => cdp.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified });
-  await tab.to("Token");
-  await tab.keyboard.type(token);
-  await tab.press("Enter");
-  await tab.page.locator("#enter").waitFor({ state: "hidden" });
+  await house.enter(tab, `http://localhost:${hub.port}`);
   return { tab, verifies };
 }
 

@@ -134,7 +134,7 @@ test("the hub's own account is under Details, and unasked where only the agent d
   await hears(tab, forged({ ...EVIL, action: "Save another note.", extensions: { action: { ...ACCOUNT, shortened: true, redacted: true } } }));
   await tab.dialog("Save another note.");
   await tab.picture("account");
-  assert.match((await tab.focus()).name, /Save another note\..*By the hub's own account, the tool transfer would run, with: euros: 9001 .*More arguments are left out here\. A secret is left out here\./);
+  assert.match((await tab.focus()).name, /Save another note\..*By the hub's own account, the tool transfer would run, with: euros: 9001\. to: Eve\[U\+202E\]\. More arguments are left out here\. A secret is left out here\./);
   await tab.press("Escape");
   await tab.noDialog();
 

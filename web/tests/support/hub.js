@@ -26,15 +26,16 @@ process.on("exit", () => started.forEach((child) => child.kill("SIGKILL")));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
 
 export class Hub {
-  constructor(command, { port, directory, options = [] }) {
+  constructor(command, { port, directory, options = [], env = {} }) {
     this.command = command;
     this.port = port;
     this.directory = directory ?? mkdtempSync(join(tmpdir(), "aaep-page-"));
     this.options = options;
+    this.given = env;
   }
 
-  static async start(command, { options = [], port } = {}) {
-    const hub = new Hub(command, { port: port ?? (await freePort()), options });
+  static async start(command, { options = [], port, env } = {}) {
+    const hub = new Hub(command, { port: port ?? (await freePort()), options, env });
     await hub.begin();
     return hub;
   }
@@ -45,7 +46,7 @@ export class Hub {
     this.env = { HOME: home, XDG_DATA_HOME: join(home, "data"), XDG_STATE_HOME: join(home, "state"),
       XDG_RUNTIME_DIR: home, PATH: process.env.PATH,
       // A test is the agent, and starts the browser that answers.
-      AAEP_DEVELOPMENT__OWN_REPLIES: "true" };
+      AAEP_DEVELOPMENT__OWN_REPLIES: "true", ...this.given };
     this.child = spawn(BINARY, [this.command, "--listen", `127.0.0.1:${this.port}`, ...this.options],
       { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
     started.add(this.child);

@@ -1,14 +1,15 @@
 // The rig for screen readers: what counts as heard otherwise.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Listener, normal } from "../../at/listener.js";
-import { Transcripts, Tries, differences, isOnlyLess, isSame } from "../../at/transcripts.js";
+import { SCENARIOS } from "../../at/scenarios.js";
+import { Transcripts, Tries, differences, isOnlyLess, isSame, lostQuestions } from "../../at/transcripts.js";
 
 const ABOUT = "Two come.\n\n> two come\n";
 
@@ -104,4 +105,49 @@ test("a request that is shown late waits for less, and that is no difference; an
   assert.equal(isSame(waits("5 minutes"), waits("10 minutes")), false);
   assert.equal(isSame(waits("some minutes"), waits("5 minutes")), false);
   assert.equal(isOnlyLess(waits("5 minutes"), waits("10 minutes")), false);
+});
+
+const GRAVE = "About.\n\n> a request comes\n  Allow this? Pay. Request 1 from Tester waits for you, for 5 minutes.\n" +
+  "> press Enter\n  Are you sure? You are about to accept: Pay.\n> press Enter\n  Request 1: accepted.\n";
+
+test("a question that is not heard whole fails whatever the other tries were, and late it is none", () => {
+  const lost = (heard) => lostQuestions(GRAVE, heard).map((line) => line.trim().split("?")[0]);
+  assert.deepEqual(lost(GRAVE), []);
+  assert.deepEqual(lost(GRAVE.replace("5 minutes", "some minutes")), [], "it was shown late");
+  assert.deepEqual(lost(GRAVE.replace(/ {2}Allow.*/, "  (nothing)")), ["Allow this"]);
+  assert.deepEqual(lost(GRAVE.replace(/ {2}Are you.*/, "  (nothing)")), ["Are you sure"], "the second step asks, too");
+  assert.deepEqual(lost(GRAVE.replace("5 minutes.", "5 minutes. (cut after: Allow this?)")), ["Allow this"]);
+  assert.deepEqual(lost(GRAVE.replace(" It cannot", "").replace("Allow this? Pay. ", "Pay. ")), ["Allow this"], "not whole");
+  const late = "About.\n\n> a request comes\n  (nothing)\n> press Enter\n" +
+    "  Allow this? Pay. Request 1 from Tester waits for you, for 5 minutes.\n  Are you sure? You are about to accept: Pay.\n";
+  assert.deepEqual(lost(late), []);
+  assert.deepEqual(lost("About.\n\n> (it broke off: no field)\n  (nothing)\n"), [], "it never came");
+  const tries = new Tries(5);
+  tries.note(false, true, ["  Allow this? Pay."]);
+  assert.equal(tries.isUndecided, false, "it is not tried again");
+  tries.note(true, false);
+  assert.equal(tries.passed, false);
+  assert.match(tries.tells("firefox-grave"), /^firefox-grave: FAILED, as kept in 1 of 2 tries; words lost or late in 1\.\n.*Allow this\? Pay\./);
+});
+
+test("what was heard in each try is said, also when it passed", () => {
+  const tries = new Tries(5);
+  for (const [asKept, onlyLess] of [[false, true], [false, false], [true, false], [true, false]]) tries.note(asKept, onlyLess);
+  assert.equal(tries.tells("x"), "x: passed, as kept in 2 of 4 tries; words lost or late in 1; something else heard in 1.");
+});
+
+test("every scenario has a transcript with each version of Orca in each of its windows, and no transcript is left over", () => {
+  const heard = new URL("../../heard/", import.meta.url);
+  const wanted = Object.entries(SCENARIOS).flatMap(([name, { terminal = false }]) =>
+    (terminal ? ["lxterminal"] : ["chromium", "firefox"]).map((kind) => `${kind}-${name}.txt`)).sort();
+  for (const version of readdirSync(heard)) {
+    const kept = readdirSync(new URL(`${version}/`, heard)).sort();
+    assert.deepEqual(kept, wanted, version);
+    for (const file of kept) {
+      const text = readFileSync(new URL(`${version}/${file}`, heard), "utf8");
+      const { about } = SCENARIOS[file.replace(/^[a-z]+-|\.txt$/g, "")];
+      assert.equal(text.split("\n")[0], about, `${version}/${file}`);
+      assert.ok(!/^> \((it broke off|not heard)/m.test(text), `${version}/${file}`);
+    }
+  }
 });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { lookAlikes, setTable } from "../../files/alike.js";
 import { numeric, beforeYes, beware, ownWords } from "../../files/dialog.js";
 import { safe } from "../../files/safe.js";
-import { setLookAlikes } from "../../files/speech.js";
+import { setLookAlikes } from "../../files/questions.js";
 import { LANGUAGES } from "../../files/settings.js";
 import { Words } from "../../files/words.js";
 import { Hub } from "../support/hub.js";

@@ -42,6 +42,9 @@ const GONE: &[(&str, &str)] = &[
     ("a shortcut for yes or no said nothing when a question was open", "question"),
     ("letters that were typed when a request came were lost", "writing"),
     ("in a terminal that Orca reads, nothing was spoken when a request came", "beside"),
+    ("the hub's own account of an action ran into what was said next", "grave"),
+    ("the browser asked whether to keep the PIN, ahead of what the page said", "pin"),
+    ("that a token was refused was said twice, and in Firefox not at all", "refused"),
 ];
 
 /// By scenario, then by browser and Orca: the text of the transcript.

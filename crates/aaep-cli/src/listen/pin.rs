@@ -11,7 +11,6 @@ use aaep_types::{Presence, PresenceWord};
 use super::json;
 use super::keyboard::Typed;
 use super::shell::Shell;
-use super::talk::Output;
 
 /// A yes that is not sent before the PIN was right.
 pub(super) struct PinEntry {
@@ -33,6 +32,7 @@ impl<W: Write> Shell<'_, W> {
         answer: &Answer,
     ) -> bool {
         let needs = request.needs();
+        self.pin.take_if(|entry| entry.id == id && !answer.accepts());
         if !answer.accepts() || needs < Presence::Pin {
             return false;
         }
@@ -43,6 +43,12 @@ impl<W: Write> Shell<'_, W> {
         }
         if self.ears.is_unlocked(id) {
             return false;
+        }
+        // With one key, whatever is pressed would be taken for the PIN, and nothing else would be left.
+        if self.talk.has_one_key() {
+            self.talk.pin("one_key", 0);
+            self.talk.not_answered(request.number);
+            return true;
         }
         self.talk.pin("ask", 0);
         let (request, answer) = (request.clone(), answer.clone());
@@ -81,8 +87,7 @@ impl<W: Write> Shell<'_, W> {
             Some(Typed::Key(key)) if !key.is_control() => {
                 pin.typed.push(key);
                 // People who hear their keys hear that they typed, and not what.
-                let dot = Output::Say(self.talk.pin_dot());
-                self.voices.take(&dot);
+                self.voices.speak(self.talk.pin_dot());
             }
             Some(Typed::Key(_)) => {}
             Some(_) => {
@@ -124,8 +129,9 @@ impl<W: Write> Shell<'_, W> {
                 match state {
                     PresenceWord::Unlocked => {
                         self.talk.pin("unlocked", *seconds);
-                        if let Err(why) = self.ears.answer(entry.id, entry.answer) {
-                            self.talk.refused(number, &why);
+                        match self.ears.answer(entry.id, entry.answer.clone()) {
+                            Ok(()) => self.talk.was_sent(number, &entry.answer),
+                            Err(why) => self.talk.refused(number, &why),
                         }
                     }
                     // It is no answer to what was typed here.

@@ -218,7 +218,7 @@ impl<W: Write> Shell<'_, W> {
     /// Does what the conversation wants done.
     fn carry_out(&mut self, notification: Option<&Notification>) -> io::Result<Option<Exit>> {
         // Before anybody is told to type, the terminal takes what is typed.
-        self.terminal.by_key(self.types_pin() || !self.talk.wants_line());
+        self.prepare();
         let mut said = Vec::new();
         let mut sent = Vec::new();
         let mut exit = None;
@@ -245,12 +245,15 @@ impl<W: Write> Shell<'_, W> {
                 }
                 Output::Reply { id, request, answer } => {
                     if self.waits_for_pin(id, &request, &answer) {
-                        self.terminal.by_key(self.types_pin() || !self.talk.wants_line());
+                        self.prepare();
                         continue;
                     }
                     let line = self.json.then(|| json::sent(&request, &answer));
-                    match self.ears.answer(id, answer) {
-                        Ok(()) => sent.extend(line),
+                    match self.ears.answer(id, answer.clone()) {
+                        Ok(()) => {
+                            sent.extend(line);
+                            self.talk.was_sent(request.number, &answer);
+                        }
                         Err(why) => self.talk.refused(request.number, &why),
                     }
                 }
@@ -281,7 +284,14 @@ impl<W: Write> Shell<'_, W> {
         }
         self.printer.flush()?;
         self.voices.flush();
+        self.voices.focus(self.talk.focus());
         Ok(exit)
+    }
+
+    /// Lets the terminal take what is typed next, and holds back what would talk over it.
+    fn prepare(&mut self) {
+        self.terminal.by_key(self.types_pin() || !self.talk.wants_line());
+        self.talk.types_pin(self.types_pin() && self.terminal.has_keys());
     }
 
     /// The stroke of the bell that is due, if one is: the first comes before the words.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aaep_voice::braille::{BrailleDisplay, Event, Settings as BrailleSettings};
 use aaep_voice::speech::{Command, Notice, Settings, Speaker};
+use aaep_voice::utterance::Utterance;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 #[cfg(target_os = "linux")]
@@ -30,6 +31,8 @@ pub(super) struct Voices {
     notes: UnboundedReceiver<VoiceEvent>,
     /// What was not handed on yet.
     commands: Vec<Command>,
+    /// The request that is answered by keys, as the display knows it.
+    focus: Option<u32>,
 }
 
 impl Voices {
@@ -60,6 +63,7 @@ impl Voices {
             tell,
             notes,
             commands: Vec::new(),
+            focus: None,
         })
     }
 
@@ -89,6 +93,13 @@ impl Voices {
         self.commands.push(command);
     }
 
+    /// Says something that is only for ears: a display shows nothing for each character of a PIN.
+    pub(super) fn speak(&self, utterance: Utterance) {
+        if let Some(speaker) = &self.speaker {
+            speaker.send(vec![Command::Say(utterance)]);
+        }
+    }
+
     /// Hands everything on at once, so that what belongs together is spoken together.
     pub(super) fn flush(&mut self) {
         let commands = std::mem::take(&mut self.commands);
@@ -101,6 +112,16 @@ impl Voices {
         if let Some(speaker) = &self.speaker {
             speaker.send(commands);
         }
+    }
+
+    /// What is typed answers this request now: the display shows the same one.
+    pub(super) fn focus(&mut self, focus: Option<u32>) {
+        if self.focus != focus
+            && let (Some(display), Some(number)) = (&self.display, focus)
+        {
+            display.focus(number);
+        }
+        self.focus = focus;
     }
 
     /// Shows requests on the desktop from now on.
@@ -118,9 +139,11 @@ impl Voices {
     }
 
     /// A request waits, and is shown for as long as it does.
-    pub(super) fn waits(&self, talk: &Talk, number: u32) {
+    pub(super) fn waits(&mut self, talk: &Talk, number: u32) {
         if let (Some(display), Some(question)) = (&self.display, talk.on_display(number)) {
             display.ask(question);
+            // It may be the one in focus, and stands behind the others now.
+            self.focus = None;
         }
         #[cfg(target_os = "linux")]
         if let (Some(desktop), Some((title, body))) = (&self.notifications, talk.noted(number)) {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aaep_transport::link::Link;
-use aaep_transport::peer::{Owner, Peer};
+use aaep_transport::peer::{Peer, PeerUser};
 use aaep_transport::server::{Long, RequestBody, read_body};
 use aaep_transport::{sse, ws};
 use aaep_types::{AAEP_VERSION, Message, SubscriptionId, captured};
@@ -49,16 +49,18 @@ impl Guests {
 
     /// Why somebody is not let in.
     pub(super) fn refuses(self, stage: &Stage, peer: Option<&Peer>) -> Option<&'static str> {
-        let Self::At(address) = self else { return None };
-        let owner = peer.map_or(Owner::Unknown, |peer| peer.owner(address));
-        match owner {
-            Owner::Ours => None,
-            Owner::Unknown if !Self::ARE_TOLD => None,
-            Owner::Stranger(uid) => {
+        let Self::At(listener) = self else { return None };
+        let user = peer.map_or(PeerUser::Unknown, |peer| peer.user(listener));
+        match user {
+            PeerUser::Own => None,
+            PeerUser::Unknown if !Self::ARE_TOLD => None,
+            PeerUser::Other(uid) => {
                 stage.refused(uid);
                 Some("This recording is for programs of the user who plays it.")
             }
-            Owner::Unknown => Some("Whose program this is cannot be shown, so nothing is played."),
+            PeerUser::Unknown => {
+                Some("Whose program this is cannot be shown, so nothing is played.")
+            }
         }
     }
 }

@@ -518,7 +518,7 @@ fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
                 0,
                 json!({ "whole": true, "records": 4, "erased": 0, "to_remove": 0, "erasures": [],
                     "end_is_known": true, "key_is_known": true, "trust_begins": 1,
-                    "old_copies": [], "signed": 0 })
+                    "old_copies": [], "signed": 0, "signed_with_unknown_key": 0 })
             )
         );
         let (code, lines) =

@@ -69,8 +69,8 @@ fn plays(scene: impl Fn() -> Option<Transcript>) {
 }
 
 /// A hub, and an agent of its user.
-struct Stage {
-    hub: Arc<Hub>,
+pub struct Stage {
+    pub hub: Arc<Hub>,
     person: Person,
     agent: Agent,
     runtime: tokio::runtime::Runtime,
@@ -78,7 +78,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let hub = Hub::start(Setup::default());
         let person = hub.person();
         let agent = person.agent();
@@ -86,13 +86,13 @@ impl Stage {
         Self { hub, person, agent, runtime, session: String::new() }
     }
 
-    fn around(&self) -> Vec<(String, String)> {
+    pub fn around(&self) -> Vec<(String, String)> {
         let token = self.person.token("reader");
         let home = self.hub.home().to_str().unwrap().to_owned();
         vec![("AAEP_TOKEN".into(), token), ("HOME".into(), home)]
     }
 
-    fn begin(&mut self, about: &str, language: &str) {
+    pub fn begin(&mut self, about: &str, language: &str) {
         let mut opening = self.agent.opening();
         opening["summary_normal"] = about.into();
         opening["language"] = language.into();
@@ -104,7 +104,7 @@ impl Stage {
         self.runtime.block_on(self.agent.emit(&self.session, kind, members));
     }
 
-    fn ask(&self, request: &Value) -> Value {
+    pub fn ask(&self, request: &Value) -> Value {
         self.runtime.block_on(self.agent.ask_for(&self.session, request))
     }
 
@@ -114,7 +114,7 @@ impl Stage {
 }
 
 /// Consent to something harmless.
-fn mild(action: &str) -> Value {
+pub fn mild(action: &str) -> Value {
     json!({ "kind": "confirmation", "tool": "test", "arguments": { "action": action }, "action": action,
         "consequence": "It is gone.", "risk_level": "low", "irreversible": false,
         "reversibility": "reversible", "timeout_seconds": 300, "default_decision": "reject",
@@ -137,6 +137,11 @@ struct Listener {
 
 impl Listener {
     fn start(name: &'static str, about: &str) -> Option<Self> {
+        Self::start_in("en", "Press ? for help.", name, about)
+    }
+
+    /// In a language, in which this is the last that is heard at the beginning.
+    fn start_in(language: &str, last: &str, name: &'static str, about: &str) -> Option<Self> {
         if !installed("speech-dispatcher") {
             return None;
         }
@@ -146,7 +151,8 @@ impl Listener {
         let mut variables = stage.around();
         variables.push(("SPEECHD_ADDRESS".into(), dispatcher.address()));
         let base = stage.hub.base();
-        let arguments = ["--pause", "0", "--speak=speech-dispatcher", &base];
+        let arguments =
+            ["--pause", "0", "--speak=speech-dispatcher", "--language", language, &base];
         let tty = Tty::start(&arguments, &variables);
         let transcript = Transcript::new(name, about);
         let (log, place) = (dispatcher.log(), stage.hub.address().to_string());
@@ -160,7 +166,11 @@ impl Listener {
             _dispatcher: dispatcher,
             _directory: directory,
         };
-        listener.hears("aaep listen --speak", "Press ? for help.");
+        let command = match language {
+            "en" => "aaep listen --speak".to_owned(),
+            _ => format!("aaep listen --speak --language {language}"),
+        };
+        listener.hears(&command, last);
         Some(listener)
     }
 
@@ -416,6 +426,40 @@ fn each_span_has_its_language_and_no_text_is_a_command() {
         at.presses("press n", "n", "Request 2: rejected.");
         at.ends("Nothing was paid.");
         at.leaves()
+    });
+}
+
+#[test]
+fn a_request_that_nobody_answers_is_warned_of_and_then_said_to_have_timed_out() {
+    plays(|| {
+        let about =
+            "Nobody answers: it is said ahead that the time runs out, and then what silence meant.";
+        let mut at = Listener::start("timed-out", about)?;
+        at.starts("Waiting.");
+        let mut request = mild("Send the letter.");
+        request["timeout_seconds"] = 24.into();
+        at.stage.ask(&request);
+        at.hears("a request comes, and half of its time goes by", "Press t for more time.");
+        at.hears("the other half goes by", "It was:");
+        at.hears("what it was", "Send the letter.");
+        at.ends("That is all.");
+        at.leaves()
+    });
+}
+
+#[test]
+fn in_german_our_words_are_german_and_the_agents_stay_in_their_language() {
+    plays(|| {
+        let about = "An English agent in a German terminal: our words are German, the agent's are spoken \
+                 in English.";
+        let mut at = Listener::start_in("de", "für Hilfe.", "german", about)?;
+        at.starts("Cleaning up.");
+        at.stage.ask(&mild("Empty the bin."));
+        at.hears("a request comes", "t für mehr Zeit.");
+        at.presses("press n", "n", "abgelehnt.");
+        at.ends("Nothing was done.");
+        at.presses("press q", "q", "Auf Wiederhören.");
+        Some(at.transcript)
     });
 }
 

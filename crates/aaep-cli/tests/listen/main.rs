@@ -7,6 +7,7 @@
 mod bad_input;
 mod comeback;
 mod docs;
+mod felt;
 mod guests;
 mod heard;
 mod hostile;

@@ -125,8 +125,8 @@ fn a_request_is_felt_and_answered_with_routing_keys() {
     say(&hub, "delete the record");
     brltty.shows("? “Delete the record 12345.” No undo.   ");
     brltty.press("LNDN");
-    brltty.shows("? good.”  no  yes                       ");
-    brltty.press("ROUTE 14");
+    brltty.shows("? yes                                   ");
+    brltty.press("ROUTE 2");
     brltty.shows("? No undo. Sure?  no  yes               ");
     brltty.press("ROUTE 22");
     tty.sees("Request 1: accepted.");
@@ -134,7 +134,10 @@ fn a_request_is_felt_and_answered_with_routing_keys() {
     say(&hub, "delete the record");
     brltty.shows("? “Delete the record 12345.” No undo.   ");
     brltty.press("LNDN");
-    brltty.press("ROUTE 10");
+    brltty.shows("? yes                                   ");
+    brltty.press("FWINLT");
+    brltty.shows("? “The record is gone for good.”  no    ");
+    brltty.press("ROUTE 35");
     tty.sees("Request 2: rejected.");
     tty.types("q").sees("Goodbye.");
     assert_eq!(tty.ended(), 0);

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 mod attendance;
+mod margin;
 mod presence;
 mod restarts;
 mod told;

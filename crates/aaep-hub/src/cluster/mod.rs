@@ -7,24 +7,26 @@
 #![allow(clippy::disallowed_methods)] // clocks, files, servers
 
 mod front;
+mod lease;
 mod store;
+mod takeover;
 
 use std::fmt;
-use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use aaep_store::log::{CannotOwn, Lease, LeaseRefused, Leases as _, ShardKeeper, ShardLog, copy};
-use aaep_store::{CannotOpen, ChainKey, Options, Sqlite};
-use tokio::time::sleep;
-use tracing::{info, warn};
+use aaep_store::ChainKey;
+use aaep_store::log::{Lease, LeaseRefused, SharedHead};
+use tokio::time::{Instant, sleep};
 
 use crate::config::{Config, Development, HostName, Records};
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::{Fault, Running, files};
 use front::Front;
-use store::{AnyLeases, AnyStorage, Store, on_thread};
+use lease::{Renewal, SameName};
+use store::{AnyLeases, Store, on_thread};
+use takeover::Watch;
 
 /// The one shard of this version: everybody's.
 const SHARD: &str = "shard-0";
@@ -32,11 +34,9 @@ const SHARD: &str = "shard-0";
 /// How often a lease is renewed, or asked for.
 const RENEW: Duration = Duration::from_millis(500);
 
-/// A node whose clock is further off the store's owns nothing, in microseconds.
-const MAX_OFF: i64 = 1_000_000;
-
-/// How long a store may be away in the middle of a takeover.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a node that could not own the log leaves it to the others, at first: longer than a lease,
+/// so that each of them gets its turn.
+const REST: Duration = Duration::from_secs(3);
 
 /// Callers that are passed on at the same time.
 const CONNECTIONS: usize = 16_384;
@@ -74,12 +74,20 @@ pub struct Node {
     front: Front,
     data: DataDirectory,
     warnings: Vec<String>,
+    /// What its leases say: its address, and what tells it from another hub with the same one.
+    holder: String,
+    /// Where it notes how far the log is.
+    head: SharedHead,
+    watch: Watch,
+    same_name: SameName,
 }
 
 /// How owning the log came to its end.
 enum Over {
     /// Another node has it, or nobody knows.
     Lost,
+    /// This node cannot own it: something here is not as it should be.
+    Cannot(Fault),
     /// Somebody wants this node to stop.
     Stopped(Result<(), Fault>),
 }
@@ -90,7 +98,7 @@ impl Node {
     pub async fn open(config: Config, options: ClusterOptions) -> Result<Self, Fault> {
         let config = for_cluster(config, options.address)?;
         let mut warnings = start::check(&config)?;
-        let (token_key, chain_key) = shared_key(&options)?;
+        let (token_key, chain_key) = shared_key(&options.key)?;
         let Some(path) = &config.data else {
             return Err(refused(
                 "A node keeps a copy of the log, and has no data directory.",
@@ -115,8 +123,27 @@ impl Node {
             }
             Err(why) => return Err(Fault::System { what: why.to_string() }),
         }
-        let front = Front::open(&config.listen, CONNECTIONS).await?;
-        Ok(Self { config, options, store, token_key, chain_key, front, data, warnings })
+        let (places, key) = (store.places(SHARD), chain_key.clone());
+        on_thread(move || takeover::can_read(places, &key)).await??;
+        can_listen(options.address).await?;
+        let front = Front::open(&config.listen, CONNECTIONS, own_bound(&config)).await?;
+        let holder = lease::holder_at(options.address)?;
+        let (head, watch) = takeover::watch(&store, &data, &chain_key)?;
+        let same_name = lease::SameName::default();
+        Ok(Self {
+            config,
+            options,
+            store,
+            token_key,
+            chain_key,
+            front,
+            data,
+            warnings,
+            holder,
+            head,
+            watch,
+            same_name,
+        })
     }
 
     /// Where it listens.
@@ -138,40 +165,57 @@ impl Node {
     /// Takes its turns in owning the log until somebody wants it to stop, or it cannot go on. `say` tells
     /// the operator what it does.
     pub async fn run(
-        self,
+        mut self,
         stop: impl Future<Output = ()>,
-        mut say: impl FnMut(String),
+        say: impl FnMut(String),
     ) -> Result<(), Fault> {
         let mut stop = std::pin::pin!(stop);
         let mut leases = self.store.leases();
-        let mut told = String::new();
+        let mut operator = Operator { say, told: String::new() };
+        let mut rest = Rest::default();
         loop {
-            let (back, taken) = take(leases, self.options.address).await?;
-            leases = back;
-            let news = match taken {
-                Ok(lease) if is_off(&lease) => {
-                    leases = give_back(leases, lease).await?;
-                    "The clock of this machine is more than a second off the store's. Until it is set right, this node owns nothing.".to_owned()
+            let taken = if rest.is_over() {
+                let taken;
+                (leases, taken) = lease::take(leases, &self.holder).await?;
+                taken
+            } else {
+                // After a fault of its own this node lets others try.
+                let found;
+                (leases, found) = lease::look(leases).await?;
+                found
+            };
+            match taken {
+                Ok(lease) if lease::is_off(&lease) => {
+                    leases = lease::give_back(leases, lease).await?;
+                    operator.tell("The clock of this machine is more than a second off the store's. Until it is set right, this node owns nothing.".into());
                 }
                 Ok(lease) => {
-                    say("Taking over.".into());
-                    match self.own(leases, lease, &mut stop, &mut say).await {
-                        (Over::Stopped(done), _) => return done,
-                        (Over::Lost, Some(back)) => leases = back,
-                        (Over::Lost, None) => leases = self.store.leases(),
+                    if rest.is_new() {
+                        operator.tell("Taking over.".into());
                     }
-                    String::new()
+                    let (over, back, lease) =
+                        self.own(leases, lease, &mut stop, &mut operator).await;
+                    leases = back;
+                    if let Some(lease) = lease {
+                        // Others need not wait for its end.
+                        leases = lease::give_back(leases, lease).await?;
+                    }
+                    match over {
+                        Over::Stopped(done) => return done,
+                        Over::Lost => rest = Rest::default(),
+                        Over::Cannot(fault) => {
+                            operator.tell(format!("{fault} This node leaves the log to the others, and tries again later."));
+                            rest.longer();
+                        }
+                    }
                 }
                 Err(LeaseRefused::Held { by }) => {
-                    self.front.point_to(by.parse().ok());
-                    format!("The hub at {by} owns the log; callers are passed on to it.")
+                    if let Some(news) = self.follow(&by).await? {
+                        operator.tell(news);
+                    }
                 }
-                Err(LeaseRefused::Unavailable(why)) => why.to_string(),
-                Err(_) => String::new(),
-            };
-            if !news.is_empty() && news != told {
-                say(news.clone());
-                told = news;
+                Err(LeaseRefused::Unavailable(why)) => operator.tell(why.to_string()),
+                Err(_) => {}
             }
             tokio::select! {
                 () = &mut stop => return Ok(()),
@@ -180,65 +224,157 @@ impl Node {
         }
     }
 
-    /// Owns the log until it is taken away, or somebody wants this node to stop.
-    async fn own(
+    /// Passes callers on to the hub of this holder, and notes how far its log is.
+    async fn follow(&mut self, by: &str) -> Result<Option<String>, Fault> {
+        let address = lease::address_of(by);
+        if address == Some(self.options.address) {
+            self.front.point_to(None);
+            // One that ended a moment ago and was started again, more likely than not.
+            return Ok((!self.same_name.is_new(by)).then(|| {
+                format!(
+                    "Another hub that is at work has the --cluster-address of this one, {}. Until that one ends, or this one has an address of its own, this node owns nothing.",
+                    self.options.address
+                )
+            }));
+        }
+        self.front.point_to(address);
+        let noted = self.watch.look(&self.head).await?;
+        Ok(Some(noted.unwrap_or_else(|| {
+            let by = address.map_or_else(|| by.to_owned(), |address| address.to_string());
+            format!("The hub at {by} owns the log; callers are passed on to it.")
+        })))
+    }
+
+    /// Owns the log until it is taken away, or somebody wants this node to stop. What is left of the
+    /// lease is to be given back.
+    async fn own<S: FnMut(String)>(
         &self,
         leases: AnyLeases,
         lease: Lease,
         stop: &mut (impl Future<Output = ()> + Unpin),
-        say: &mut impl FnMut(String),
-    ) -> (Over, Option<AnyLeases>) {
+        operator: &mut Operator<S>,
+    ) -> (Over, AnyLeases, Option<Lease>) {
         // The lease is kept while the log is read.
-        let renewing = tokio::spawn(renew(leases, lease, self.options.address));
-        let running = match self.hub().await {
-            Ok(running) => running,
-            Err(fault) => {
-                say(fault.to_string());
-                renewing.abort();
-                return (Over::Lost, None);
+        let renewal = Renewal::start(&self.store, leases, lease, self.holder.clone());
+        let running = tokio::select! {
+            running = self.hub() => running,
+            () = &mut *stop => {
+                let (held, lease) = renewal.end().await;
+                return (Over::Stopped(Ok(())), held, lease);
             }
         };
-        for news in running.news() {
-            say(news.clone());
-        }
-        say("This node owns the log.".into());
+        let mut running = match running {
+            Ok(running) => running,
+            Err(fault) => {
+                let (held, lease) = renewal.end().await;
+                return (Over::Cannot(fault), held, lease);
+            }
+        };
         self.front.point_to(Some(self.options.address));
-        let mut running = running;
-        let mut renewing = renewing;
-        tokio::select! {
+        for news in running.news() {
+            operator.tell(news.clone());
+        }
+        operator.tell("This node owns the log.".into());
+        let mut renewal = renewal;
+        let over = tokio::select! {
             failed = running.failed() => {
                 self.front.point_to(None);
-                say(failed.err().map_or_else(|| "The hub has ended.".into(), |why| why.to_string()));
                 drop(running);
-                renewing.abort();
-                (Over::Lost, None)
+                match failed {
+                    Err(fault @ Fault::Fenced) => {
+                        operator.tell(fault.to_string());
+                        Over::Lost
+                    }
+                    Ok(()) => Over::Lost,
+                    Err(fault) => Over::Cannot(fault),
+                }
             }
-            lost = &mut renewing => {
+            () = renewal.lost() => {
                 // Dropping what was not told is always safe.
                 self.front.point_to(None);
-                say("Another node owns the log, or this one's clock is off.".into());
+                operator.tell("Another node owns the log, or this one's clock is off.".into());
                 let _ = running.stop().await;
-                (Over::Lost, lost.ok())
+                Over::Lost
             }
-            () = stop => {
-                let done = running.stop().await;
-                renewing.abort();
-                // What was released needs no lease to end; others wait for this one's at most.
-                (Over::Stopped(done), None)
-            }
-        }
+            () = &mut *stop => Over::Stopped(running.stop().await),
+        };
+        let (held, lease) = renewal.end().await;
+        (over, held, lease)
     }
 
-    /// Reads the log, claims it, and starts a hub on it.
+    /// Reads the log, claims it, and starts a hub on it. What can be refused without the log is refused
+    /// before it is claimed: a claim fences whoever serves.
     async fn hub(&self) -> Result<Running, Fault> {
+        can_listen(self.options.address).await?;
+        let mut config = Config { listen: self.front.addresses.clone(), ..self.config.clone() };
+        // Whoever comes through a node has its address: they were counted at that node's door.
+        config.limits.connections_per_address = config.limits.connections;
+        Prepared::check_on_log(&config)?;
         let (store, key) = (self.store.clone(), self.chain_key.clone());
-        let (name, place) = (self.options.address.to_string(), self.data.path().join("copy"));
-        let (journal, keeper) = on_thread(move || take_over(&store, key, &name, &place)).await??;
-        let kept = Kept::of_log(journal, Box::new(keeper));
+        let (name, place) = (self.holder.clone(), self.data.path().join("copy"));
+        let head = self.head.clone();
+        let taken = on_thread(move || takeover::take_over(&store, key, &name, &place, head));
+        let (journal, keeper, check) = taken.await??;
+        let kept = Kept::of_log(journal, Box::new(keeper), check);
         let token_key = self.token_key.clone();
-        let config = Config { listen: self.front.addresses.clone(), ..self.config.clone() };
         Prepared::on_log(config, self.options.address, kept, token_key)?.start().await
     }
+}
+
+/// What the operator is told, each thing once.
+struct Operator<S> {
+    say: S,
+    told: String,
+}
+
+impl<S: FnMut(String)> Operator<S> {
+    fn tell(&mut self, news: String) {
+        if news != self.told {
+            (self.say)(news.clone());
+            self.told = news;
+        }
+    }
+}
+
+/// How long a node that could not own the log leaves it to the others.
+#[derive(Debug, Default)]
+struct Rest {
+    until: Option<Instant>,
+    faults: u32,
+}
+
+impl Rest {
+    fn is_over(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    fn is_new(&self) -> bool {
+        self.faults == 0
+    }
+
+    fn longer(&mut self) {
+        let rest = REST.saturating_mul(1 << self.faults.min(3));
+        self.until = Some(Instant::now() + rest);
+        self.faults += 1;
+    }
+}
+
+/// Whether this address can be listened on.
+async fn can_listen(address: SocketAddr) -> Result<(), Fault> {
+    match tokio::net::TcpListener::bind(address).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::System {
+            what: format!(
+                "Nobody can listen on {address}: {error}. End what listens there, or choose another address with --cluster-address."
+            ),
+        }),
+    }
+}
+
+/// How many connections of one address a node's door lets in.
+fn own_bound(config: &Config) -> front::OwnBound {
+    let each = config.limits.connections_per_address;
+    front::OwnBound { each, plain: config.tls.files().is_none() }
 }
 
 /// What a cluster needs to be otherwise, or refuses.
@@ -273,6 +409,12 @@ fn for_cluster(mut config: Config, address: SocketAddr) -> Result<Config, Fault>
             "Leave grpc out; callers use HTTP.",
         ));
     }
+    if !config.behind_proxy.is_empty() {
+        return Err(refused(
+            "Callers come to the owner through the nodes, and what a proxy says of them would be believed of everybody.",
+            "Leave behind_proxy out; a proxy in front of the nodes passes connections on as they are.",
+        ));
+    }
     if config.records != Records::default() {
         return Err(refused(
             "Records of a cluster's log cannot be erased yet.",
@@ -294,11 +436,20 @@ fn refused(what: &str, remedy: &str) -> Fault {
     Fault::unsafely(what, remedy)
 }
 
+/// The part of a cluster's key with which its log was written, from the file that every node is given.
+pub fn chain_key(path: &Path) -> Result<ChainKey, Fault> {
+    shared_key(path).map(|(_, chain)| chain)
+}
+
+/// Where a node keeps its copy of the log, in its data directory.
+pub fn copy_in(data: &Path) -> PathBuf {
+    data.join("copy").join(start::JOURNAL_NAME)
+}
+
 // enforces: I33
 /// The key that every node is given. None is ever made here: two nodes with keys of their own would not
 /// know each other's log.
-fn shared_key(options: &ClusterOptions) -> Result<(TokenKey, ChainKey), Fault> {
-    let path = &options.key;
+fn shared_key(path: &Path) -> Result<(TokenKey, ChainKey), Fault> {
     let bytes = files::read_private(path, KEY_BYTES as u64)?;
     let bytes = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|bytes| {
         Fault::file(
@@ -314,94 +465,6 @@ fn shared_key(options: &ClusterOptions) -> Result<(TokenKey, ChainKey), Fault> {
         return Err(Fault::file(path, "Its two halves are the same.", "Make a random one."));
     }
     Ok((TokenKey::given(tokens), ChainKey::new(&chain)))
-}
-
-fn wall_micros() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-// enforces: I8
-fn is_off(lease: &Lease) -> bool {
-    (lease.store_time - wall_micros()).abs() > MAX_OFF
-}
-
-async fn take(
-    mut leases: AnyLeases,
-    node: SocketAddr,
-) -> Result<(AnyLeases, Result<Lease, LeaseRefused>), Fault> {
-    on_thread(move || {
-        let taken = leases.take(SHARD, &node.to_string());
-        (leases, taken)
-    })
-    .await
-}
-
-async fn give_back(mut leases: AnyLeases, lease: Lease) -> Result<AnyLeases, Fault> {
-    on_thread(move || {
-        let _ = leases.give_back(&lease);
-        leases
-    })
-    .await
-}
-
-/// Renews a lease until another node has it, or this machine's clock is off. While the store is away
-/// nobody can take it.
-async fn renew(mut leases: AnyLeases, mut lease: Lease, node: SocketAddr) -> AnyLeases {
-    loop {
-        sleep(RENEW).await;
-        let held = lease.clone();
-        let asked = on_thread(move || {
-            let renewed = match leases.renew(&held) {
-                // It ended meanwhile; perhaps nobody took it.
-                Err(LeaseRefused::Lost) => leases.take(SHARD, &node.to_string()),
-                other => other,
-            };
-            (leases, renewed)
-        });
-        let Ok((back, renewed)) = asked.await else {
-            loop {
-                sleep(RENEW).await;
-            }
-        };
-        leases = back;
-        match renewed {
-            Ok(renewed) if is_off(&renewed) => {
-                warn!("the clock of this machine is more than a second off the store's");
-                return leases;
-            }
-            Ok(renewed) => lease = renewed,
-            Err(LeaseRefused::Held { .. }) => return leases,
-            Err(_) => {}
-        }
-    }
-}
-
-/// Reads the log into a copy of its own, and claims it.
-fn take_over(
-    store: &Store,
-    key: ChainKey,
-    name: &str,
-    place: &std::path::Path,
-) -> Result<(Sqlite, ShardKeeper<AnyStorage>), Fault> {
-    // The log is what counts: the copy is made anew each time.
-    if place.exists() {
-        fs::remove_dir_all(place).map_err(|error| files::cannot_write(place, &error))?;
-    }
-    files::create_private_directory(place)?;
-    let path = place.join(start::JOURNAL_NAME);
-    let failed = |fault: CannotOpen| start::journal::cannot_open(&path, &fault);
-    let mut journal = Sqlite::open(&path, Options::default(), &key).map_err(failed)?;
-    let log = ShardLog::new(store.places(SHARD), SHARD, name, key);
-    let mut entries = 0_u64;
-    let each = |entry| {
-        entries += 1;
-        copy(&entry, &mut journal)
-    };
-    let keeper = ShardKeeper::take_over(log, wall_micros(), PATIENCE, each)
-        .map_err(|why: CannotOwn| Fault::System { what: why.to_string() })?;
-    info!(entries, "the log was read to its end and claimed");
-    Ok((journal, keeper))
 }
 
 /// The hosts by which callers name a node: its own doors.

@@ -71,6 +71,16 @@ impl Store {
     }
 }
 
+impl AnyStorage {
+    /// How many entries were missing on one replica and read from another.
+    pub(super) fn mended(&self) -> u64 {
+        match self {
+            Self::Postgres(_) => 0,
+            Self::JetStream(places) => places.mended(),
+        }
+    }
+}
+
 impl LogStorage for AnyStorage {
     fn put(&mut self, place: u64, bytes: &[u8]) -> Put {
         match self {
@@ -106,6 +116,13 @@ impl Leases for AnyLeases {
         match self {
             Self::Postgres(leases) => leases.renew(lease),
             Self::JetStream(leases) => leases.renew(lease),
+        }
+    }
+
+    fn holder(&mut self, shard: &str) -> Result<Option<String>, Unavailable> {
+        match self {
+            Self::Postgres(leases) => leases.holder(shard),
+            Self::JetStream(leases) => leases.holder(shard),
         }
     }
 

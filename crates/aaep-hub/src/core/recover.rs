@@ -24,6 +24,9 @@ use crate::config::Limits;
 use crate::start::Kept;
 use crate::start::journal::{Trust, damaged, this_start};
 
+/// How far apart the clocks of two nodes may be: each is at most a second off the store's.
+const APART_SECONDS: u32 = 2;
+
 /// What was found in a journal.
 pub(crate) struct Recovered {
     pub(crate) engine: Engine,
@@ -81,6 +84,9 @@ pub(crate) fn recover(
     let failed = |damage: Damage| damaged(&path, &damage);
     let mut start = this_start(now);
     let mut recovery: Recovery = Recovery::new(secrets, limits.engine(), now);
+    if kept.log.is_some() {
+        recovery = recovery.with_margin(APART_SECONDS);
+    }
     let mut learned = Learned::new(limits);
     // C6: what is known of a session is known for a day after it.
     let before = now.wall.as_micros().saturating_sub(REMEMBERED_SECONDS as i64 * 1_000_000);

@@ -207,8 +207,8 @@ mod tests {
         assert_eq!(of(&kept, lost, &other), Kinship::None, "nothing was ever kept here");
         let open: BTreeSet<_> = [known, remote, lost].into();
         kept.rewrite(&open, Length::default()).unwrap();
-        assert_eq!(kept.add(known, true, &[agent.clone()]).unwrap(), None);
-        assert_eq!(kept.add(known, false, &[asked.clone()]).unwrap(), None);
+        assert_eq!(kept.add(known, true, std::slice::from_ref(&agent)).unwrap(), None);
+        assert_eq!(kept.add(known, false, std::slice::from_ref(&asked)).unwrap(), None);
         kept.add(remote, true, &[]).unwrap();
         let again = KeptProcesses::open(place.path());
         assert_eq!(of(&again, known, &agent), Kinship::Certain);

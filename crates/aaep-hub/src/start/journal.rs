@@ -36,6 +36,8 @@ pub struct Kept {
     pub(crate) noted: Option<Noted>,
     /// The log of which this is a copy, if it is one of a cluster.
     pub(crate) log: Option<Box<dyn UnitLog>>,
+    /// How that log stands to what this node has noted of it.
+    log_check: Option<HeadCheck>,
     /// What says which journal this place holds, and the other one that it held before, if so.
     place: Option<(JournalMarker, Option<String>)>,
 }
@@ -64,7 +66,14 @@ impl Kept {
         };
         let journal = file.with_key(key).map_err(failed)?;
         if state.is_none() {
-            return Ok(Self { journal, head: None, noted: None, log: None, place: None });
+            return Ok(Self {
+                journal,
+                head: None,
+                noted: None,
+                log: None,
+                log_check: None,
+                place: None,
+            });
         }
         let noted = Head::look(&heads, journal.store());
         let head =
@@ -74,18 +83,23 @@ impl Kept {
         if let Some(before) = before.as_deref().filter(|_| journal.head().0 > 0) {
             return Err(another_journal(&path, journal.store(), before, &place));
         }
-        Ok(Self { journal, head: Some(head), noted, log: None, place: Some((place, before)) })
+        let place = Some((place, before));
+        Ok(Self { journal, head: Some(head), noted, log: None, log_check: None, place })
     }
 
     /// A copy that was just made of a log, and the log.
     #[cfg(feature = "cluster")]
-    pub(crate) fn of_log(journal: Sqlite, log: Box<dyn UnitLog>) -> Self {
-        Self { journal, head: None, noted: None, log: Some(log), place: None }
+    pub(crate) fn of_log(journal: Sqlite, log: Box<dyn UnitLog>, check: HeadCheck) -> Self {
+        let log_check = Some(check);
+        Self { journal, head: None, noted: None, log: Some(log), log_check, place: None }
     }
 
     // enforces: I33
     /// How a journal stands that was read with so many records. One that somebody wrote to is refused.
     pub(crate) fn head_check(&self, replayed: &Replayed) -> Result<HeadCheck, Damage> {
+        if let Some(check) = self.log_check {
+            return Ok(check);
+        }
         match replayed.head_check {
             HeadCheck::Longer { noted } => Err(Damage {
                 number: noted + 1,

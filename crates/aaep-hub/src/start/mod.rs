@@ -161,6 +161,13 @@ impl Prepared {
         }
     }
 
+    /// Whether a node with this configuration could start a hub: its files are read, and nothing else is
+    /// done.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn check_on_log(config: &Config) -> Result<(), Fault> {
+        Ready::new(config).map(drop)
+    }
+
     /// For a node that owns a log: its hub listens at `address`, and callers name it as they name the
     /// node's own doors.
     #[cfg(feature = "cluster")]

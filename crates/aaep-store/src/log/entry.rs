@@ -40,6 +40,14 @@ pub enum Body {
     },
     /// What one group commit keeps.
     Units(Vec<Unit>),
+    /// A part of what one group commit keeps, which is too much for one entry. Without the last part, of
+    /// the same epoch, nothing of it counts.
+    Part {
+        /// Whether the group commit is whole with this.
+        is_last: bool,
+        /// The bytes of this part.
+        bytes: Vec<u8>,
+    },
     /// The node is done with the shard; anybody may claim it without waiting for a lease.
     Released,
 }
@@ -181,6 +189,10 @@ pub fn encode(key: &ChainKey, head: &ChainHead, entry: &LogEntry) -> (Vec<u8>, C
             out.units(units);
         }
         Body::Released => out.fixed(&[3]),
+        Body::Part { is_last, bytes } => {
+            out.fixed(&[if *is_last { 5 } else { 4 }]);
+            out.bytes(bytes);
+        }
     }
     let hash = key.link(&head.hash, entry.at, &out.0);
     out.fixed(&hash);
@@ -237,6 +249,18 @@ pub fn decode(
     Ok((entry, head))
 }
 
+/// The link of an entry that a holder of the key wrote for this place. Whether it follows from the one
+/// before is not looked at.
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // only nodes with a disk note anything
+pub(super) fn link_of(key: &ChainKey, place: u64, bytes: &[u8]) -> Option<ChainHash> {
+    let (sealed, seal) = bytes.split_at(bytes.len().checked_sub(32)?);
+    let mut reader = Reader(sealed);
+    let known = reader.array() == Some(*MAGIC) && reader.byte() == Some(FORMAT);
+    let (entry, before) = fields(&mut reader).filter(|_| known && reader.0.is_empty())?;
+    let link = key.link(&before, entry.at, sealed);
+    (entry.place == place && link[..] == *seal).then_some(link)
+}
+
 fn fields(reader: &mut Reader<'_>) -> Option<(LogEntry, ChainHash)> {
     let (place, epoch) = (reader.number()?, reader.number()?);
     let at = i64::from_le_bytes(reader.array()?);
@@ -246,6 +270,7 @@ fn fields(reader: &mut Reader<'_>) -> Option<(LogEntry, ChainHash)> {
         1 => Body::Claimed { key: reader.array()? },
         2 => Body::Units(reader.units()?),
         3 => Body::Released,
+        part @ (4 | 5) => Body::Part { is_last: part == 5, bytes: reader.bytes()?.to_vec() },
         _ => return None,
     };
     Some((LogEntry { place, epoch, node, at, body }, before))
@@ -296,7 +321,9 @@ mod tests {
 
     /// A claim, and units after it.
     fn log() -> (Vec<Vec<u8>>, Vec<ChainHead>) {
-        let bodies = [Body::Claimed { key: fingerprint(&key()) }, units(), Body::Released];
+        let part = |is_last| Body::Part { is_last, bytes: vec![1, 2, 3] };
+        let claimed = Body::Claimed { key: fingerprint(&key()) };
+        let bodies = [claimed, units(), part(false), part(true), Body::Released];
         let (mut log, mut heads) = (Vec::new(), vec![ChainHead::empty("s")]);
         for (place, body) in (1..).zip(bodies) {
             let (bytes, head) = encode(&key(), &heads[heads.len() - 1], &entry(place, 1, body));
@@ -368,9 +395,21 @@ mod tests {
         assert!(out_of_force(&heads[1], 0, units()), "a zombie");
         assert!(out_of_force(&heads[1], 2, units()), "an epoch without a claim");
         assert!(out_of_force(&heads[1], 1, claim()), "the same epoch twice");
-        assert!(out_of_force(&heads[3], 1, units()), "after the release");
+        assert!(out_of_force(&heads[5], 1, units()), "after the release");
         let other = ChainHead { node: "b".into(), ..heads[1].clone() };
         assert!(out_of_force(&other, 1, units()), "another node's epoch");
+    }
+
+    #[test]
+    fn one_entry_alone_gives_its_link_if_it_is_sealed_and_at_its_place() {
+        let (log, heads) = log();
+        for (place, bytes) in (1..).zip(&log) {
+            assert_eq!(link_of(&key(), place, bytes), Some(heads[place as usize].hash));
+            assert_eq!(link_of(&key(), place + 1, bytes), None);
+            assert_eq!(link_of(&ChainKey::new(&[8; 32]), place, bytes), None);
+            assert_eq!(link_of(&key(), place, &bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(link_of(&key(), 1, b"hello"), None);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Carries out what an [`Owner`] asks for: takes a shard over, and keeps units in its log.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::owner::{Owner, OwnerAction, OwnerEvent};
+use super::parts::bodies;
 use super::storage::{LogStorage, Unavailable};
-use super::{CannotRead, Log as _, LogEntry, ShardLog};
+use super::{Body, CannotRead, LogEntry, ShardLog};
+use crate::head::Head;
 use crate::journal::JournalFault;
 use crate::unit::Unit;
 
@@ -43,6 +46,9 @@ pub trait UnitLog: Send + fmt::Debug {
     /// same units are offered again, and no others. After [`JournalFault::Fenced`] nothing is ever kept again.
     fn keep(&mut self, units: &[Unit]) -> Result<(), JournalFault>;
 
+    /// Notes outside of the store how far the log is. What the last units mean is durable by then.
+    fn note(&mut self) -> Result<(), JournalFault>;
+
     /// Says in the log that its owner is done with it.
     fn release(&mut self);
 }
@@ -56,7 +62,15 @@ pub struct ShardKeeper<P> {
     log: ShardLog<P>,
     /// What the owner asks for and was not done yet.
     todo: Vec<OwnerAction>,
+    /// So many parts of what is kept now are in the log.
+    kept_parts: usize,
+    /// Where this node notes how far the log is.
+    head: Option<SharedHead>,
 }
+
+/// The note of how far a log is, which a node keeps while it owns the log and while it watches another
+/// own it.
+pub type SharedHead = Arc<Mutex<Head>>;
 
 impl<P: LogStorage> ShardKeeper<P> {
     /// Takes a shard over: reads its log to the end, handing every entry to `each` in order, and claims
@@ -69,7 +83,8 @@ impl<P: LogStorage> ShardKeeper<P> {
         mut each: impl FnMut(LogEntry) -> Result<(), JournalFault>,
     ) -> Result<Self, CannotOwn> {
         let end = Instant::now() + patience;
-        let mut keeper = Self { owner: Owner::default(), log, todo: Vec::new() };
+        let mut keeper =
+            Self { owner: Owner::default(), log, todo: Vec::new(), kept_parts: 0, head: None };
         keeper.handle(OwnerEvent::LeaseTaken);
         loop {
             let event = match keeper.todo.pop() {
@@ -105,6 +120,16 @@ impl<P: LogStorage> ShardKeeper<P> {
         }
     }
 
+    /// From now on how far the log is gets noted here.
+    pub fn note_in(&mut self, head: SharedHead) {
+        self.head = Some(head);
+    }
+
+    /// The log, as far as this node knows it.
+    pub fn log(&self) -> &ShardLog<P> {
+        &self.log
+    }
+
     fn handle(&mut self, event: OwnerEvent) {
         let mut more = self.owner.handle(event);
         more.reverse();
@@ -112,11 +137,8 @@ impl<P: LogStorage> ShardKeeper<P> {
     }
 }
 
-impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
-    fn keep(&mut self, units: &[Unit]) -> Result<(), JournalFault> {
-        if !self.owner.serves() {
-            return Err(JournalFault::Fenced);
-        }
+impl<P: LogStorage> ShardKeeper<P> {
+    fn keep_body(&mut self, body: &Body) -> Result<(), JournalFault> {
         // The owner counts what is appended together as one. After a pause it goes on with the same.
         let event = match self.todo.pop() {
             Some(OwnerAction::Pause) => OwnerEvent::PauseOver,
@@ -125,7 +147,9 @@ impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
         self.handle(event);
         while let Some(action) = self.todo.pop() {
             let answer = match action {
-                OwnerAction::Append { expected, .. } => self.log.append(expected, units),
+                OwnerAction::Append { expected, .. } => {
+                    self.log.append_body(expected, body.clone())
+                }
                 OwnerAction::Settle => self.log.settle(),
                 // It stays to be done: the next call goes on from there.
                 OwnerAction::Pause => {
@@ -146,6 +170,28 @@ impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
         }
         Err(JournalFault::Fenced)
     }
+}
+
+impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
+    fn keep(&mut self, units: &[Unit]) -> Result<(), JournalFault> {
+        if !self.owner.serves() {
+            return Err(JournalFault::Fenced);
+        }
+        let bodies = bodies(units);
+        while let Some(body) = bodies.get(self.kept_parts) {
+            self.keep_body(body)?;
+            self.kept_parts += 1;
+        }
+        self.kept_parts = 0;
+        Ok(())
+    }
+
+    // enforces: I2
+    fn note(&mut self) -> Result<(), JournalFault> {
+        let Some(head) = &self.head else { return Ok(()) };
+        let mut head = head.lock().unwrap_or_else(PoisonError::into_inner);
+        head.note(self.log.position()).map_err(|_| JournalFault::Failed)
+    }
 
     fn release(&mut self) {
         self.handle(OwnerEvent::Drain);
@@ -161,7 +207,7 @@ impl<P: LogStorage + Send + fmt::Debug> UnitLog for ShardKeeper<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MemoryFault, MemoryStorage, MemoryStore};
+    use super::super::{Log as _, MemoryFault, MemoryStorage, MemoryStore};
     use super::*;
     use crate::chain::ChainKey;
     use crate::journal::Entry;
@@ -222,6 +268,59 @@ mod tests {
             assert_eq!(a.keep(&unit(2)), Ok(()), "{fault:?}");
             assert_eq!(take(&store, "b").1, 3, "{fault:?}: the claim and both units");
         }
+    }
+
+    /// A unit of three megabytes, which is too much for one entry.
+    fn large(number: u64) -> [Unit; 1] {
+        let entry = |number| Entry { number, bytes: vec![7; 1000] };
+        [Unit { entries: (number..number + 3000).map(entry).collect(), notes: Vec::new() }]
+    }
+
+    /// The numbers that count in a log.
+    fn numbers(store: &MemoryStore) -> Vec<u64> {
+        let mut log = ShardLog::new(store.storage("s"), "s", "r", ChainKey::new(&[7; 32]));
+        let mut numbers = Vec::new();
+        let each = |_, units: Vec<Unit>| {
+            let entries = units.into_iter().flat_map(|unit| unit.entries);
+            numbers.extend(entries.map(|entry| entry.number));
+        };
+        log.read_from(0, &mut { each }).unwrap();
+        numbers
+    }
+
+    // covers: I11
+    #[test]
+    fn a_step_that_is_too_much_for_one_entry_is_kept_whole_whatever_the_store_does() {
+        use MemoryFault::{Away, Delayed, Lost, LostAcknowledgement};
+        for fault in [None, Some(Away), Some(LostAcknowledgement), Some(Lost), Some(Delayed)] {
+            let store = MemoryStore::default();
+            let (mut a, _) = take(&store, "a");
+            fault.into_iter().for_each(|fault| store.inject("s", fault));
+            while a.keep(&large(1)) == Err(JournalFault::Away) {
+                while store.in_flight("s") > 0 {
+                    store.deliver("s", 0);
+                }
+            }
+            assert_eq!(a.keep(&unit(3001)), Ok(()), "{fault:?}");
+            assert_eq!(numbers(&store), (1..=3001).collect::<Vec<_>>(), "{fault:?}");
+        }
+    }
+
+    // covers: I11, I24
+    #[test]
+    fn of_a_step_that_was_cut_off_nothing_counts_and_the_next_owner_goes_on() {
+        let store = MemoryStore::default();
+        let (mut a, _) = take(&store, "a");
+        assert_eq!(a.keep(&unit(1)), Ok(()));
+        // Its first part is there, and no other.
+        let bodies = bodies(&large(2));
+        assert!(bodies.len() > 2);
+        assert_eq!(a.keep_body(&bodies[0]), Ok(()));
+        let (mut b, seen) = take(&store, "b");
+        assert_eq!(seen, 3, "the claim, the unit, and the part");
+        assert_eq!(a.keep_body(&bodies[1]), Err(JournalFault::Fenced));
+        assert_eq!(b.keep(&unit(2)), Ok(()));
+        assert_eq!(numbers(&store), [1, 2]);
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub trait Leases {
     /// Renews it, if it is still this one.
     fn renew(&mut self, lease: &Lease) -> Result<Lease, LeaseRefused>;
 
+    /// Who has it right now, if anybody. Takes nothing.
+    fn holder(&mut self, shard: &str) -> Result<Option<String>, Unavailable>;
+
     /// Gives it back, so that others need not wait. A lease that is not this one is left alone.
     fn give_back(&mut self, lease: &Lease) -> Result<(), LeaseRefused>;
 }

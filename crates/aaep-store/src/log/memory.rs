@@ -242,6 +242,12 @@ impl Leases for MemoryLeases {
         }
     }
 
+    fn holder(&mut self, shard: &str) -> Result<Option<String>, Unavailable> {
+        let inside = &*self.0.inside();
+        let held = inside.leases.get(shard).filter(|(_, _, until)| *until > inside.now);
+        Ok(held.map(|(by, ..)| by.clone()))
+    }
+
     fn give_back(&mut self, lease: &Lease) -> Result<(), LeaseRefused> {
         let inside = &mut *self.0.inside();
         let held = inside.leases.get(&lease.shard);

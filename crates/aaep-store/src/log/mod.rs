@@ -54,7 +54,10 @@ pub mod jetstream;
 mod keeper;
 mod leases;
 mod memory;
+#[cfg(feature = "sqlite")]
+mod noted;
 mod owner;
+pub(crate) mod parts;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "jetstream", feature = "postgres"))]
@@ -70,16 +73,17 @@ use std::fmt;
 use crate::unit::Unit;
 
 #[cfg(feature = "sqlite")]
-pub use copy::copy;
+pub use copy::CopyOfLog;
 pub use entry::{
     Body, ChainHead, DamagedEntry, EntryDamage, KeyFingerprint, LogEntry, MAX_ENTRY_BYTES,
     MAX_NODE_BYTES, decode, encode, fingerprint,
 };
 #[cfg(feature = "sqlite")]
-pub use keeper::{CannotOwn, ShardKeeper, UnitLog};
+pub use keeper::{CannotOwn, ShardKeeper, SharedHead, UnitLog};
 pub use leases::{Lease, LeaseRefused, Leases};
 pub use memory::{MemoryFault, MemoryLeases, MemoryStorage, MemoryStore};
 pub use owner::{Owner, OwnerAction, OwnerEvent, Stage};
+pub use parts::{NotWhole, Parts};
 pub use shard::ShardLog;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteLog;

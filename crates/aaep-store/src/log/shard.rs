@@ -4,9 +4,10 @@ use super::entry::{
     Body, ChainHead, DamagedEntry, EntryDamage, LogEntry, MAX_ENTRY_BYTES, MAX_NODE_BYTES, decode,
     encode, fingerprint,
 };
+use super::parts::Parts;
 use super::storage::{LogStorage, Put, Unavailable};
 use super::{Appended, CannotRead, Log};
-use crate::chain::ChainKey;
+use crate::chain::{ChainHash, ChainKey};
 use crate::unit::Unit;
 
 /// So many entries are read at once.
@@ -18,10 +19,10 @@ const ASK_AGAIN: usize = 3;
 /// The log of one shard, as one node sees it.
 #[derive(Debug)]
 pub struct ShardLog<P> {
-    storage: P,
+    pub(super) storage: P,
     shard: String,
     node: String,
-    key: ChainKey,
+    pub(super) key: ChainKey,
     /// As far as it was read or written, and verified.
     head: ChainHead,
     /// The epoch that this node has claimed and not lost.
@@ -30,6 +31,8 @@ pub struct ShardLog<P> {
     doubt: Option<(Vec<u8>, ChainHead)>,
     /// The time that the next entry carries.
     at: i64,
+    /// A place whose link is wanted, and the link once it was read.
+    pub(super) wanted: Option<(u64, Option<ChainHash>)>,
 }
 
 impl<P: LogStorage> ShardLog<P> {
@@ -48,7 +51,13 @@ impl<P: LogStorage> ShardLog<P> {
             epoch: None,
             doubt: None,
             at: 0,
+            wanted: None,
         }
+    }
+
+    /// The places themselves, to be looked at.
+    pub fn storage(&self) -> &P {
+        &self.storage
     }
 
     /// The places themselves.
@@ -90,6 +99,11 @@ impl<P: LogStorage> ShardLog<P> {
             for bytes in batch {
                 let (entry, head) = decode(&self.key, &self.head, &bytes)?;
                 self.head = head;
+                if let Some((place, found)) = &mut self.wanted
+                    && *place == self.head.place
+                {
+                    *found = Some(self.head.hash);
+                }
                 each(entry);
             }
         }
@@ -107,6 +121,15 @@ impl<P: LogStorage> ShardLog<P> {
         self.at = at;
         let epoch = self.head.epoch + 1;
         self.send(epoch, Body::Claimed { key: fingerprint(&self.key) })
+    }
+
+    /// Appends this at the end that its author knows.
+    pub(super) fn append_body(&mut self, expected: u64, body: Body) -> Appended {
+        match self.epoch {
+            Some(epoch) if expected == self.head.place => self.send(epoch, body),
+            // Without a claim, or on another state than this node's own, nothing is sent.
+            _ => Appended::Fenced,
+        }
     }
 
     /// Appends that this node is done with the shard.
@@ -179,13 +202,7 @@ impl<P: LogStorage> ShardLog<P> {
 
 impl<P: LogStorage> Log for ShardLog<P> {
     fn append(&mut self, expected: u64, units: &[Unit]) -> Appended {
-        match self.epoch {
-            Some(epoch) if expected == self.head.place => {
-                self.send(epoch, Body::Units(units.to_vec()))
-            }
-            // Without a claim, or on another state than this node's own, nothing is sent.
-            _ => Appended::Fenced,
-        }
+        self.append_body(expected, Body::Units(units.to_vec()))
     }
 
     fn read_from(
@@ -194,6 +211,7 @@ impl<P: LogStorage> Log for ShardLog<P> {
         each: &mut dyn FnMut(u64, Vec<Unit>),
     ) -> Result<u64, CannotRead> {
         let mut head = ChainHead::empty(&self.shard);
+        let mut parts = Parts::default();
         let (found, mut again) = (self.storage.head()?, ASK_AGAIN);
         loop {
             let batch = self.storage.get(head.place + 1, READ_AHEAD)?;
@@ -204,11 +222,11 @@ impl<P: LogStorage> Log for ShardLog<P> {
                 again -= 1;
             }
             for bytes in batch {
-                let (entry, next) = decode(&self.key, &head, &bytes)?;
+                let (mut entry, next) = decode(&self.key, &head, &bytes)?;
                 head = next;
-                if let Body::Units(units) = entry.body
-                    && entry.place > after
-                {
+                let garbled = DamagedEntry { place: entry.place, why: EntryDamage::Garbled };
+                let units = parts.take(&mut entry).map_err(|_| garbled)?;
+                if let Some(units) = units.filter(|_| entry.place > after) {
                     each(entry.place, units);
                 }
             }

@@ -159,21 +159,10 @@ impl Sqlite {
         if self.failed {
             return Err(JournalFault::Failed);
         }
-        let entries = || units.iter().flat_map(|unit| &unit.entries);
-        for (expected, entry) in (self.next..).zip(entries()) {
-            if entry.number != expected {
-                return Err(JournalFault::OutOfTurn { expected });
-            }
-        }
+        self.check_turn(units)?;
         match self.write(units, at) {
             Ok(last) => {
-                self.next += entries().count() as u64;
-                self.last = last;
-                let bytes: usize = entries().map(|entry| entry.bytes.len()).sum();
-                let notes = || units.iter().flat_map(|unit| &unit.notes);
-                // A note lies anywhere in its table and in an index, not beside the one before.
-                self.log_pages += 1 + bytes / 2000 + 2 * notes().count();
-                self.start.1 |= notes().any(|note| matches!(note, Note::ClockJumped));
+                self.kept(units, last);
                 Ok(())
             }
             Err(error) => {
@@ -183,6 +172,56 @@ impl Sqlite {
                 Err(if self.failed { JournalFault::Failed } else { fault })
             }
         }
+    }
+
+    /// From now on nothing of this journal is synced: it is a copy of what is kept elsewhere.
+    pub(crate) fn is_disposable(&mut self) -> Result<(), JournalFault> {
+        let off = self.connection.execute_batch("PRAGMA synchronous = OFF");
+        off.map_err(|error| fault_of(&error))
+    }
+
+    /// Begins a transaction for many calls of [`Sqlite::keep_in_group`].
+    pub(crate) fn begin_group(&mut self) -> Result<(), JournalFault> {
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| fault_of(&error))
+    }
+
+    /// Keeps units in a transaction that was begun. After an error the journal is to be thrown away.
+    pub(crate) fn keep_in_group(&mut self, units: &[Unit], at: i64) -> Result<(), JournalFault> {
+        self.check_turn(units)?;
+        let last = write_all(&self.connection, units, &self.key, self.last, at);
+        let last = last.map_err(|error| {
+            self.failed = true;
+            fault_of(&error)
+        })?;
+        self.kept(units, last);
+        Ok(())
+    }
+
+    /// Ends the transaction, and carries the log over where it has grown long.
+    pub(crate) fn end_group(&mut self) -> Result<(), JournalFault> {
+        self.connection.execute_batch("COMMIT").map_err(|error| fault_of(&error))?;
+        self.tidy()
+    }
+
+    fn check_turn(&self, units: &[Unit]) -> Result<(), JournalFault> {
+        let entries = units.iter().flat_map(|unit| &unit.entries);
+        for (expected, entry) in (self.next..).zip(entries) {
+            if entry.number != expected {
+                return Err(JournalFault::OutOfTurn { expected });
+            }
+        }
+        Ok(())
+    }
+
+    fn kept(&mut self, units: &[Unit], last: ChainHash) {
+        let entries = || units.iter().flat_map(|unit| &unit.entries);
+        self.next += entries().count() as u64;
+        self.last = last;
+        let bytes: usize = entries().map(|entry| entry.bytes.len()).sum();
+        let notes = || units.iter().flat_map(|unit| &unit.notes);
+        // A note lies anywhere in its table and in an index, not beside the one before.
+        self.log_pages += 1 + bytes / 2000 + 2 * notes().count();
+        self.start.1 |= notes().any(|note| matches!(note, Note::ClockJumped));
     }
 
     fn write(&mut self, units: &[Unit], at: i64) -> rusqlite::Result<ChainHash> {

@@ -253,8 +253,12 @@ impl Sqlite {
 
     /// Notes that a hub starts now.
     pub fn note_start(&mut self, start: &Start) -> Result<(), JournalFault> {
-        let number = self.start.0 + 1;
-        let start = Start { at: wall_micros(), ..start.clone() };
+        self.note_start_at(&Start { at: wall_micros(), ..start.clone() })
+    }
+
+    /// The same for a hub that started when this says.
+    pub fn note_start_at(&mut self, start: &Start) -> Result<(), JournalFault> {
+        let (number, start) = (self.start.0 + 1, start.clone());
         let seal = start.seal(&self.key, number);
         let Start { at, version, boot, clock, jumped, trust } = start;
         let insert = "INSERT INTO starts (start, at, version, boot, clock, jumped, trust, seal)

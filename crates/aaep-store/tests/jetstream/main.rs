@@ -101,7 +101,7 @@ fn three_servers_that_sync_always_keep_the_contract() {
     let again = JetStreamStore::open(&cluster.address()).unwrap();
     assert_eq!(again.decide("shards", "64").unwrap(), "16", "the first value stands");
     within_an_asynchronous_runtime_it_refuses(&store);
-    a_replica_with_a_damaged_disk_is_read_around(cluster, &store);
+    a_replica_with_a_damaged_disk_is_read_around(cluster);
 }
 
 fn within_an_asynchronous_runtime_it_refuses(store: &JetStreamStore) {
@@ -114,7 +114,7 @@ fn within_an_asynchronous_runtime_it_refuses(store: &JetStreamStore) {
 }
 
 /// The contract has left a shard of several blocks. In one of them on one disk a bit is turned over.
-fn a_replica_with_a_damaged_disk_is_read_around(mut cluster: Cluster, store: &JetStreamStore) {
+fn a_replica_with_a_damaged_disk_is_read_around(mut cluster: Cluster) {
     cluster.kill(2);
     let mut blocks = Vec::new();
     find_blocks(&cluster.store(2), &mut blocks);
@@ -127,7 +127,10 @@ fn a_replica_with_a_damaged_disk_is_read_around(mut cluster: Cluster, store: &Je
     fs::write(&blocks[0], bytes).unwrap();
     cluster.restart(2);
     cluster.wait();
-    let mut storage = store.storage("large");
+    // A server answers from its own replica where it has one: so this asks the damaged one. Whether that
+    // one has mended itself from the others by then is its own affair; what is read has to be whole.
+    let its = nats::address(&format!("127.0.0.1:{}", cluster.port(2)));
+    let mut storage = JetStreamStore::open(&its).unwrap().storage("large");
     for _ in 0..12 {
         let mut seen = 0;
         while seen < 12 {

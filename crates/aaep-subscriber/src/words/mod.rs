@@ -231,6 +231,16 @@ impl Words {
         speech.finish(manner.name_agents.then_some(&request.agent))
     }
 
+    /// What the hub itself says would run, where that is said unasked; nothing where it is not. For a
+    /// voice that has short forms of its own for the rest of the question.
+    pub fn account(&self, request: &Request) -> Vec<SpokenLine> {
+        let mut speech = Speech::new(self, Manner::default());
+        if let Some(account) = request.account.as_ref().filter(|_| request.says_account()) {
+            speech.account(account);
+        }
+        speech.finish(None)
+    }
+
     /// What can be told of a request beyond the question: what the hub itself says would run, and the
     /// agent's own words where the policy's were asked. Nothing when there is nothing to tell.
     pub fn details(&self, request: &Request, manner: &Manner) -> Vec<SpokenLine> {

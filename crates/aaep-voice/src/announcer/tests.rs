@@ -233,3 +233,31 @@ fn what_waits_is_bounded_and_what_was_left_out_is_counted() {
     assert_eq!(announcer.take_left_out(), 1 + MAX_QUEUED as u64);
     whole(&mut announcer, "Question 1. It cannot be undone.");
 }
+
+#[test]
+fn what_is_tried_again_later_leaves_no_deadline_in_the_past() {
+    let mut announcer = Announcer::default();
+    announcer.push(said(Class::Text, "One. Two."));
+    let id = says(&mut announcer, "One. Two.");
+    announcer.ended(id, End::Cut, 0);
+    announcer.asked(1);
+    announcer.push(question(1));
+    whole(&mut announcer, "Question 1. It cannot be undone.");
+    // The text waits for the answer, and so nobody has to come back for it.
+    let now = 10 * RETRY_AFTER_MS;
+    assert_eq!(announcer.poll(now), None);
+    assert!(announcer.next_deadline().is_none_or(|at| at > now), "{:?}", announcer.next_deadline());
+    announcer.settled(1);
+    assert!(matches!(announcer.poll(now), Some(Action::Say { .. })));
+}
+
+#[test]
+fn a_warning_of_a_request_is_not_said_once_that_is_settled() {
+    let mut announcer = Announcer::default();
+    announcer.asked(1);
+    announcer.push(said(Class::Notice, "Request 1 waits for 20 seconds only.").of_request(1));
+    announcer.push(said(Class::Notice, "Request 2 waits too.").of_request(2));
+    announcer.settled(1);
+    whole(&mut announcer, "Request 2 waits too.");
+    assert_eq!(announcer.poll(0), None);
+}

@@ -47,6 +47,7 @@ pub enum Event {
 enum Message {
     Commands(Vec<Command>),
     Ask(Question),
+    Focus(u32),
     Sent(u64, Sent),
     Close,
 }
@@ -98,6 +99,11 @@ impl BrailleDisplay {
     /// A question waits; it stays on the display until it is settled.
     pub fn ask(&self, question: Question) {
         let _ = self.messages.send(Message::Ask(question));
+    }
+
+    /// What is typed answers this question now: it is the one that is shown.
+    pub fn focus(&self, number: u32) {
+        let _ = self.messages.send(Message::Focus(number));
     }
 }
 
@@ -184,9 +190,10 @@ impl Driver {
         let now = self.now_ms();
         match message {
             Message::Commands(commands) => {
-                commands.iter().for_each(|command| self.board.command(command, now));
+                commands.iter().for_each(|command| self.board.command(command));
             }
-            Message::Ask(question) => self.board.ask(question, now),
+            Message::Ask(question) => self.board.ask(question),
+            Message::Focus(number) => self.board.focus(number),
             Message::Sent(connection, _) if connection != self.connection => {}
             Message::Sent(_, Sent::Key(key)) => {
                 let pressed = self.board.key(key, now);

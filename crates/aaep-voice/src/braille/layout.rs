@@ -4,9 +4,14 @@
 //! cut at words into windows. A question stays until it is answered; its last window holds the answers,
 //! and the routing key above an answer gives it. A grave yes takes two steps, and the same routing key
 //! pressed twice is never one.
+//!
+//! While a question stands there, errors, notices and the answers to the person's own keys are shown in
+//! front of it, each for a while; then the question is back at the same window. A routing key brings it
+//! back at once. Everything else waits.
 
 use crate::announcer::{Action, Announcer, End, Id};
 use crate::speech::Command;
+use crate::utterance::Class;
 
 /// Cells before the text: the status and a blank.
 const STATUS_CELLS: usize = 2;
@@ -16,6 +21,15 @@ const MIN_CELLS: usize = 8;
 
 /// A message gives way to the next one after this long for each window.
 const MS_PER_WINDOW: u64 = 3_000;
+
+/// An error or a notice gives way to the question behind it after this long at most: what an agent
+/// writes must not keep a question away. Panning it begins the time anew.
+const MAX_ASIDE_MS: u64 = 12_000;
+
+/// What is shown in front of a question once that was there for [`MS_PER_WINDOW`],
+const ASIDES: &[Class] = &[Class::Error, Class::Notice, Class::Feedback];
+/// and what is shown at once.
+const AT_ONCE: &[Class] = &[Class::Feedback];
 
 /// A question, as it stands on the display.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,10 +96,10 @@ pub struct Pressed {
 pub type View = Option<String>;
 
 /// What is on the display.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Page {
     Nothing,
-    Message(Id, String),
+    Message(Id, Class, String),
     Question,
     /// The second step for a yes, which was pressed above this cell.
     Sure(usize),
@@ -101,6 +115,8 @@ pub struct Board {
     announcer: Announcer,
     page: Page,
     window: usize,
+    /// The page of the question that a message stands in front of, and its window.
+    behind: Option<(Page, usize)>,
     shown_since_ms: u64,
     dismissed: bool,
 }
@@ -123,6 +139,7 @@ impl Board {
             announcer: Announcer::default(),
             page: Page::Nothing,
             window: 0,
+            behind: None,
             shown_since_ms: 0,
             dismissed: false,
         }
@@ -132,41 +149,85 @@ impl Board {
     pub fn resize(&mut self, cells: usize, now_ms: u64) {
         if cells != self.cells {
             self.cells = cells;
+            self.behind = self.behind.take().map(|(page, _)| (page, 0));
             self.turn_to(0, now_ms);
         }
     }
 
-    /// Takes in what is said.
-    pub fn command(&mut self, command: &Command, now_ms: u64) {
+    /// Takes in what is said. [`Self::view`] shows it, so that what comes together is shown together.
+    pub fn command(&mut self, command: &Command) {
         match command {
             Command::Say(utterance) => {
                 // The question itself has a page of its own; hearing it again brings it back.
-                if utterance.class == crate::utterance::Class::Request {
+                if utterance.class == Class::Request {
                     self.dismissed = false;
                 } else {
+                    // The answer to the last key takes the place of the one before.
+                    if utterance.class == Class::Feedback {
+                        self.end_feedback();
+                    }
                     self.announcer.push(utterance.clone());
                 }
             }
             Command::Asked(number) => self.announcer.asked(*number),
             Command::Settled(number) => {
                 self.announcer.settled(*number);
-                self.questions.retain(|question| question.number != *number);
-                if matches!(self.page, Page::Question | Page::Sure(_)) {
-                    self.page = Page::Nothing;
+                if self.shown_question() == Some(*number) {
+                    self.leave_question();
                 }
+                self.questions.retain(|question| question.number != *number);
             }
             Command::Silence => self.announcer.silence(),
-            Command::Interrupt | Command::Skip | Command::Pause => {}
+            // Something else was asked for: its answer does not wait for the last one's.
+            Command::Interrupt => self.end_feedback(),
+            Command::Skip | Command::Pause => {}
         }
-        self.settle(now_ms);
     }
 
     /// A question waits. It stays on the display until it is settled.
-    pub fn ask(&mut self, question: Question, now_ms: u64) {
-        self.questions.retain(|other| other.number != question.number);
-        self.questions.push(question);
+    pub fn ask(&mut self, question: Question) {
         self.dismissed = false;
-        self.settle(now_ms);
+        match self.questions.iter().position(|known| known.number == question.number) {
+            None => self.questions.push(question),
+            Some(at) if self.questions[at] == question => {}
+            Some(at) => {
+                if at == 0 {
+                    self.leave_question();
+                }
+                self.questions[at] = question;
+            }
+        }
+    }
+
+    /// What is typed answers this question now: it is the one on the display.
+    pub fn focus(&mut self, number: u32) {
+        let at = self.questions.iter().position(|question| question.number == number);
+        if let Some(at) = at.filter(|at| *at > 0) {
+            self.leave_question();
+            let question = self.questions.remove(at);
+            self.questions.insert(0, question);
+            self.dismissed = false;
+        }
+    }
+
+    /// What a key led to has been on the display for long enough.
+    fn end_feedback(&mut self) {
+        if matches!(self.page, Page::Message(_, Class::Feedback, _)) {
+            self.announcer.interrupt();
+        }
+    }
+
+    /// The number of the question that is on the display, or behind a message there.
+    fn shown_question(&self) -> Option<u32> {
+        self.questions.first().map(|question| question.number)
+    }
+
+    /// The question that is on the display, or behind a message there, is no longer the one.
+    fn leave_question(&mut self) {
+        self.behind = None;
+        if matches!(self.page, Page::Question | Page::Sure(_)) {
+            self.page = Page::Nothing;
+        }
     }
 
     /// What the display shall show now: as many characters as it has cells.
@@ -185,15 +246,24 @@ impl Board {
 
     /// When [`Self::view`] may change by itself.
     pub fn next_deadline(&self) -> Option<u64> {
-        let waits = matches!(self.page, Page::Message(..))
-            && (!self.announcer.is_empty() || !self.questions.is_empty());
-        waits.then(|| self.shown_since_ms.saturating_add(self.dwell_ms()))
+        let wait = match self.page {
+            Page::Message(..) if !self.announcer.is_empty() || !self.questions.is_empty() => {
+                self.dwell_ms()
+            }
+            Page::Question | Page::Sure(_) if self.announcer.has(ASIDES) => MS_PER_WINDOW,
+            _ => return None,
+        };
+        Some(self.shown_since_ms.saturating_add(wait))
     }
 
     /// A key was pressed.
     pub fn key(&mut self, key: Key, now_ms: u64) -> Option<Pressed> {
         self.settle(now_ms);
         let last = self.windows().len().saturating_sub(1);
+        if matches!(self.page, Page::Message(..)) && !matches!(key, Key::Routing(_)) {
+            // It is being read.
+            self.shown_since_ms = now_ms;
+        }
         match key {
             Key::Dismiss => self.dismiss(now_ms),
             Key::Left if self.window > 0 => self.window -= 1,
@@ -213,6 +283,12 @@ impl Board {
     /// The routing key above a cell: an answer, if one stands there.
     fn route(&mut self, cell: usize, now_ms: u64) -> Option<Pressed> {
         let question = self.questions.first()?.clone();
+        if self.behind.is_some() {
+            // The rest of an answer to a key is left out with it.
+            self.announcer.forget(Class::Feedback);
+            self.next_message(now_ms);
+            return None;
+        }
         let windows = self.windows();
         let window = windows.get(self.window)?;
         let hit = window.answers.iter().find(|(first, last, _)| (*first..=*last).contains(&cell));
@@ -251,48 +327,80 @@ impl Board {
     }
 
     fn next_message(&mut self, now_ms: u64) {
-        if let Page::Message(id, _) = self.page {
+        if let Page::Message(id, ..) = self.page {
             self.announcer.ended(id, End::Spoken, now_ms);
-            self.page = Page::Nothing;
+            self.go_back(now_ms);
             self.settle(now_ms);
         }
     }
 
+    /// From a message to the question behind it, at the window where it was.
+    fn go_back(&mut self, now_ms: u64) {
+        let (page, window) = self.behind.take().unwrap_or((Page::Nothing, 0));
+        self.turn(page, now_ms);
+        self.turn_to(window, now_ms);
+    }
+
+    /// How long a message stays, from where it was panned to.
     fn dwell_ms(&self) -> u64 {
-        MS_PER_WINDOW * u64::try_from(self.windows().len()).unwrap_or(1).max(1)
+        let left = self.windows().len().saturating_sub(self.window);
+        let whole = MS_PER_WINDOW * u64::try_from(left).unwrap_or(1).max(1);
+        match (&self.page, &self.behind) {
+            // A new question does not wait until the help was read.
+            (Page::Message(_, Class::Feedback, _), None) if !self.questions.is_empty() => {
+                MS_PER_WINDOW
+            }
+            (Page::Message(_, Class::Error | Class::Notice, _), Some(_)) => whole.min(MAX_ASIDE_MS),
+            _ => whole,
+        }
     }
 
     /// Puts on the display what belongs there. A question comes before everything but what was just
-    /// said of another one, which is read first.
+    /// said and may not wait, which is read first.
     fn settle(&mut self, now_ms: u64) {
         let over = now_ms >= self.shown_since_ms.saturating_add(self.dwell_ms());
         match self.page {
-            Page::Question | Page::Sure(_) => return,
-            Page::Message(id, _) if over && self.next_deadline().is_some() => {
-                self.announcer.ended(id, End::Spoken, now_ms);
+            Page::Message(id, class, _) if !class.is_urgent() && !self.questions.is_empty() => {
+                self.announcer.give_way(id);
                 self.page = Page::Nothing;
             }
+            Page::Message(id, ..) if over && self.next_deadline().is_some() => {
+                self.announcer.ended(id, End::Spoken, now_ms);
+                self.go_back(now_ms);
+            }
+            // It is shown for as long as it takes to read.
+            Page::Message(id, ..) => self.announcer.goes_on(id, now_ms.saturating_add(1)),
             _ => {}
         }
-        while let Some(action) = self.announcer.poll(now_ms) {
-            match action {
-                Action::Say { id, utterance } => {
-                    self.dismissed = false;
-                    let line = utterance.line.replace('\n', " ");
-                    self.turn(Page::Message(id, line), now_ms);
-                }
-                Action::Stop => self.page = Page::Nothing,
+        loop {
+            if matches!(self.page, Page::Nothing) && !self.questions.is_empty() {
+                self.turn(Page::Question, now_ms);
             }
-        }
-        if matches!(self.page, Page::Nothing) && !self.questions.is_empty() {
-            self.turn(Page::Question, now_ms);
+            let was_read = now_ms >= self.shown_since_ms.saturating_add(MS_PER_WINDOW);
+            let asides = if was_read { ASIDES } else { AT_ONCE };
+            self.announcer.only((!self.questions.is_empty()).then_some(asides));
+            match self.announcer.poll(now_ms) {
+                Some(Action::Say { id, utterance }) => {
+                    self.dismissed = false;
+                    if matches!(self.page, Page::Question | Page::Sure(_)) {
+                        self.behind = Some((self.page.clone(), self.window));
+                    }
+                    let line = utterance.line.replace('\n', " ");
+                    self.turn(Page::Message(id, utterance.class, line), now_ms);
+                }
+                Some(Action::Stop) if matches!(self.page, Page::Message(..)) => {
+                    self.go_back(now_ms)
+                }
+                Some(Action::Stop) => {}
+                None => return,
+            }
         }
     }
 
     fn windows(&self) -> Vec<Window> {
         let room = self.cells.saturating_sub(STATUS_CELLS).max(1);
         match (&self.page, self.questions.first()) {
-            (Page::Message(_, line), _) => wrap(line, &[], room),
+            (Page::Message(_, _, line), _) => wrap(line, &[], room),
             (Page::Question, Some(question)) => wrap(&question.text, &question.answers, room),
             (Page::Sure(pressed), Some(question)) => sure(question, *pressed, room),
             _ => Vec::new(),

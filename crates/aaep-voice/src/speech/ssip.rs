@@ -23,7 +23,7 @@ use address::Stream;
 const REPLY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A line of text as it goes over the wire: no control characters, no line breaks, its first dot
-/// escaped, and not empty. There is no other way to make one than [`Line::new`].
+/// escaped. There is no other way to make one than [`Line::new`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'t>(Cow<'t, str>);
 
@@ -46,12 +46,22 @@ impl<'t> Line<'t> {
 /// What the reader thread and the client share.
 #[derive(Default)]
 struct Spoken {
-    /// Which part of which utterance a message is: id, index, count.
-    messages: BTreeMap<u64, (Id, usize, usize)>,
+    /// The messages that were taken and not spoken yet, by their numbers.
+    messages: BTreeMap<u64, Message>,
     /// Events of messages whose number is not noted yet: the server speaks before it replies to us.
     early: Vec<(u16, u64)>,
     /// The utterance that somebody else cut last.
     cut: Option<Id>,
+}
+
+/// Which part of which utterance a message is.
+#[derive(Clone, Copy)]
+struct Message {
+    id: Id,
+    index: usize,
+    count: usize,
+    /// Whether the utterance was spoken when this was.
+    is_last: bool,
 }
 
 /// Events that are kept for messages that are not known yet.
@@ -63,6 +73,8 @@ pub struct Ssip {
     replies: Receiver<Reply>,
     spoken: Arc<Mutex<Spoken>>,
     settings: Settings,
+    /// Whether the user's own voice is set, or the language's own.
+    own_voice: Option<bool>,
     reporter: Reporter,
 }
 
@@ -84,7 +96,8 @@ impl Ssip {
         let (say, replies) = channel();
         let (shared, reports) = (spoken.clone(), reporter.clone());
         std::thread::spawn(move || read(reading, &say, &shared, &reports));
-        let mut ssip = Self { stream, replies, spoken, settings: settings.clone(), reporter };
+        let settings = settings.clone();
+        let mut ssip = Self { stream, replies, spoken, settings, own_voice: None, reporter };
         ssip.set_up().map_err(broken)?;
         Ok(ssip)
     }
@@ -107,8 +120,18 @@ impl Ssip {
         if let Some(punctuation) = self.settings.punctuation {
             self.command(&format!("SET SELF PUNCTUATION {}", punctuation.as_str()))?;
         }
-        if let Some(voice) = self.settings.voice.clone() {
-            self.command(&format!("SET SELF SYNTHESIS_VOICE {}", voice.as_str()))?;
+        self.voice(true)
+    }
+
+    /// Speaks with the user's own voice, where one is chosen; or with the language's own: Speech
+    /// Dispatcher keeps a chosen voice for every language, and an English voice reads no Arabic.
+    fn voice(&mut self, own: bool) -> io::Result<()> {
+        let Some(voice) = self.settings.voice.clone() else { return Ok(()) };
+        // What its modules know as no voice at all.
+        let name = if own { voice.as_str() } else { "NULL" };
+        if self.own_voice != Some(own) {
+            self.command(&format!("SET SELF SYNTHESIS_VOICE {name}"))?;
+            self.own_voice = Some(own);
         }
         Ok(())
     }
@@ -130,6 +153,7 @@ impl Ssip {
     fn part(&mut self, part: &Part) -> io::Result<Option<u64>> {
         if let Some(tag) = part.language.as_deref().and_then(plain_tag).map(str::to_owned) {
             self.command(&format!("SET SELF LANGUAGE {tag}"))?;
+            self.voice(same_language(&tag, &self.settings.language))?;
         }
         let pitch = if part.from_agent { self.settings.agent_pitch.clamp(-100, 100) } else { 0 };
         self.command(&format!("SET SELF PITCH {pitch}"))?;
@@ -149,10 +173,14 @@ impl Synthesizer for Ssip {
         if self.command("BLOCK BEGIN")?.code >= 300 {
             return Err(io::Error::other("it does not take messages"));
         }
+        let count = parts.len();
+        let mut last = None;
         for (index, part) in parts.iter().enumerate() {
             let Some(number) = self.part(part)? else { continue };
+            last = Some((number, index));
             let mut spoken = lock(&self.spoken);
-            spoken.messages.insert(number, (id, index, parts.len()));
+            let message = Message { id, index, count, is_last: index + 1 == count };
+            spoken.messages.insert(number, message);
             let early = std::mem::take(&mut spoken.early);
             let events: Vec<Event> =
                 early.into_iter().filter_map(|(code, of)| spoken.event(code, of)).collect();
@@ -167,6 +195,15 @@ impl Synthesizer for Ssip {
             }
         }
         self.command("BLOCK END")?;
+        // If the server did not take the last part, the utterance ends with the one before.
+        let is_spoken = match last {
+            Some((_, index)) if index + 1 == count => false,
+            Some((number, _)) => lock(&self.spoken).ends_with(number),
+            None => true,
+        };
+        if is_spoken {
+            (self.reporter)(Event::Spoken(id));
+        }
         Ok(())
     }
 
@@ -185,12 +222,20 @@ impl Drop for Ssip {
     }
 }
 
+/// Whether two tags are of one language: `en-GB` and `en` are.
+fn same_language(one: &str, other: &str) -> bool {
+    let base = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
+    base(one) == base(other)
+}
+
 /// What Speech Dispatcher does with each priority was measured: `important` cuts everything else and
 /// queues behind its like, `message` queues, `notification` is dropped while anybody speaks,
 /// `progress` keeps the first and the last. `text` cuts itself, and is of no use here.
 fn priority(class: Class) -> &'static str {
     match class {
-        Class::Request | Class::Outcome | Class::Error | Class::Feedback => "IMPORTANT",
+        Class::Request | Class::Outcome | Class::Error | Class::Notice | Class::Feedback => {
+            "IMPORTANT"
+        }
         Class::Result | Class::End | Class::Text => "MESSAGE",
         Class::State => "NOTIFICATION",
         Class::Progress => "PROGRESS",
@@ -238,22 +283,34 @@ fn read(stream: Stream, replies: &Sender<Reply>, spoken: &Mutex<Spoken>, reporte
 }
 
 impl Spoken {
+    /// The utterance ends with this message; whether that was spoken already.
+    fn ends_with(&mut self, number: u64) -> bool {
+        match self.messages.get_mut(&number) {
+            Some(message) => {
+                message.is_last = true;
+                false
+            }
+            None => true,
+        }
+    }
+
     /// What an event of the server means for an utterance.
     fn event(&mut self, code: u16, number: u64) -> Option<Event> {
-        let Some((id, index, count)) = self.messages.get(&number).copied() else {
+        let Some(message) = self.messages.get(&number).copied() else {
             if self.early.len() < MAX_EARLY {
                 self.early.push((code, number));
             }
             return None;
         };
+        let Message { id, index, count, is_last } = message;
         match code {
             701 => Some(Event::Part { id, index, count }),
             702 => {
                 self.messages.remove(&number);
-                (index + 1 == count).then_some(Event::Spoken(id))
+                is_last.then_some(Event::Spoken(id))
             }
             703 => {
-                self.messages.retain(|_, (of, ..)| *of != id);
+                self.messages.retain(|_, message| message.id != id);
                 self.cut = Some(id);
                 Some(Event::Cut(id))
             }

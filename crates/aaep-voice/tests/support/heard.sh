@@ -1,9 +1,12 @@
 #!/bin/sh
 # An output module for Speech Dispatcher that speaks into the file $HEARD_LOG, as fast as somebody who
 # listens at $HEARD_WPM words a minute. A line for each begin, end and cut: time, kind, language, pitch,
-# text.
+# rate, punctuation, voice, text.
 put() { printf '%s\n' "$@"; }
-note() { printf '%s\t%s\t%s\t%s\t%s\n' "$(date +%s%3N)" "$1" "$language" "$pitch" "$text" >>"$HEARD_LOG"; }
+note() {
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date +%s%3N)" "$1" "$language" "$pitch" \
+        "$rate" "$punctuation" "$voice" "$text" >>"$HEARD_LOG"
+}
 block() { text=; while IFS= read -r line && [ "$line" != . ]; do text="$text${text:+ }${line#.}"; done; }
 speaking=
 begun="$HEARD_LOG.$$"
@@ -21,7 +24,14 @@ while IFS= read -r command; do
     LOGLEVEL) put '207 OK RECEIVING LOGLEVEL SETTINGS'; block; put '203 OK LOG LEVEL SET' ;;
     SET) put '203 OK RECEIVING SETTINGS'
         while IFS= read -r line && [ "$line" != . ]; do
-            case $line in language=*) language=${line#*=} ;; pitch=*) pitch=${line#*=} ;; esac
+            value=${line#*=}
+            case $line in
+            language=*) language=$value ;;
+            pitch=*) pitch=$value ;;
+            rate=*) rate=$value ;;
+            punctuation_mode=*) punctuation=$value ;;
+            synthesis_voice=*) voice=$value ;;
+            esac
         done
         put '203 OK SETTINGS RECEIVED' ;;
     SPEAK|CHAR|KEY|SOUND_ICON)

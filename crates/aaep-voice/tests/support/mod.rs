@@ -37,6 +37,10 @@ pub struct LogEntry {
     pub kind: String,
     pub language: String,
     pub pitch: String,
+    pub rate: String,
+    pub punctuation: String,
+    /// The voice that was chosen; `NULL` is the language's own.
+    pub voice: String,
     pub text: String,
 }
 
@@ -84,16 +88,18 @@ impl Log {
 }
 
 fn heard(line: &str) -> Option<LogEntry> {
-    let mut fields = line.splitn(5, '\t');
+    let mut fields = line.splitn(8, '\t');
     let mut next = || fields.next().map(str::to_owned);
-    let (at, kind, language, pitch, text) = (next()?, next()?, next()?, next()?, next()?);
+    let (at, kind, language, pitch) = (next()?, next()?, next()?, next()?);
+    let (rate, punctuation, voice, text) = (next()?, next()?, next()?, next()?);
     // Tags are the server's own: what was sent has its brackets escaped.
     let mut plain = String::new();
     for piece in text.split('<') {
         plain.push_str(piece.split_once('>').map_or(piece, |(_, after)| after));
     }
     let text = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    Some(LogEntry { at: at.parse().ok()?, kind, language, pitch, text })
+    let at = at.parse().ok()?;
+    Some(LogEntry { at, kind, language, pitch, rate, punctuation, voice, text })
 }
 
 /// Writes a program. Another process does: if we had the file open while another test starts a program,

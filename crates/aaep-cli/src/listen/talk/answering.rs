@@ -6,7 +6,7 @@ use aaep_bridge::hook::FOR_THIS_SESSION;
 use aaep_subscriber::inbox::{Answer, InboxError};
 use aaep_subscriber::words::{Argument, SpokenLine};
 use aaep_subscriber::{Asks, Choice, Request};
-use aaep_types::{ResponseKind, Reversibility, RiskLevel};
+use aaep_types::{Presence, ResponseKind, Reversibility, RiskLevel};
 use aaep_voice::utterance::Class;
 
 use super::saying::About;
@@ -315,7 +315,9 @@ impl Talk {
             self.say("no_such_request", &[("number", count(number))]);
             return;
         };
-        if self.find(number).is_some_and(|open| open.sent) {
+        let rejects = named.answer.as_ref().is_some_and(Answer::rejects);
+        // A yes that waits for the PIN can still be taken back.
+        if self.find(number).is_some_and(|open| open.sent && !(open.unproven && rejects)) {
             return self.say("refused.answered", &[("number", count(number))]);
         }
         let accepts = named.answer.as_ref().is_some_and(Answer::accepts);
@@ -363,17 +365,38 @@ impl Talk {
         let answer = self.with_reason(request.number, answer);
         let Some(open) = self.find_mut(request.number) else { return };
         open.sent = true;
-        let id = open.request.id;
-        let key = match &answer {
+        // A yes that may have to wait for the PIN leaves when that was right: until then the request
+        // waits as before.
+        open.unproven = answer.accepts() && request.needs() >= Presence::Pin;
+        let (id, unproven) = (open.request.id, open.unproven);
+        if !unproven {
+            self.leaves(request.number, &answer);
+        }
+        self.out.push_back(Output::Reply { id, request: request.clone(), answer });
+        if !unproven {
+            self.closes(request.number);
+        }
+    }
+
+    fn leaves(&mut self, number: u32, answer: &Answer) {
+        let key = match answer {
             Answer::Accept | Answer::AcceptBecause(_) | Answer::YesNo(true) => "sent.yes",
             Answer::Reject | Answer::RejectBecause(_) | Answer::YesNo(false) => "sent.no",
             Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
-        self.say(key, &[("number", count(request.number))]);
-        self.out.push_back(Output::Reply { id, request: request.clone(), answer });
-        self.closes(request.number);
-        if self.focus == Some(request.number) {
+        self.say(key, &[("number", count(number))]);
+        if self.focus == Some(number) {
             self.focus = None;
+        }
+    }
+
+    /// A yes that may have had to wait for the PIN was sent.
+    pub(crate) fn was_sent(&mut self, number: u32, answer: &Answer) {
+        let Some(open) = self.find_mut(number) else { return };
+        if std::mem::take(&mut open.unproven) {
+            self.leaves(number, answer);
+            self.closes(number);
+            self.after_answer();
         }
     }
 
@@ -388,6 +411,7 @@ impl Talk {
             _ => "refused.not_sent",
         };
         self.say(key, &[("number", count(number))]);
+        self.find_mut(number).into_iter().for_each(|open| open.unproven = false);
         match why {
             InboxError::AlreadyAnswered => {}
             InboxError::NotWaiting => {

@@ -1,7 +1,7 @@
 //! Requests as they stand on a braille display and on a desktop, and what routing keys answer.
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::words::{look_alikes, safe};
+use aaep_subscriber::words::{SpokenLine, look_alikes, safe};
 use aaep_subscriber::{Asks, Request};
 use aaep_types::{ResponseKind, Reversibility};
 use aaep_voice::braille::{Event, Label, Pressed, Question, Reply};
@@ -24,13 +24,14 @@ impl Talk {
         Some(Question { number, text: self.short(&request), answers, second_step })
     }
 
-    /// The action, whether it can be undone, how much can go wrong, what happens. If there is something
-    /// to beware of, everything is there in full.
+    // enforces: I31
+    /// The action, whether it can be undone, how much can go wrong, what the hub itself says would run,
+    /// what happens. If there is something to beware of, everything is there in full.
     fn short(&self, request: &Request) -> String {
-        let full = || {
-            let lines = self.again(request, self.settings.manner);
+        let plain = |lines: Vec<SpokenLine>| {
             lines.iter().map(|said| self.line(said)).collect::<Vec<_>>().join(" ")
         };
+        let full = || plain(self.again(request, self.settings.manner));
         let Asks::Consent { action, consequence, risk, reversibility, silence_accepts } =
             &request.asks
         else {
@@ -44,8 +45,12 @@ impl Talk {
             self.quoted(action),
             self.short_undo(*reversibility),
             self.plain(&format!("risk.{}", risk.as_str())),
+            plain(self.words.account(request)),
             self.quoted(consequence),
         ]
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .collect::<Vec<_>>()
         .join(" ")
     }
 

@@ -127,6 +127,8 @@ struct Open {
     request: Arc<Request>,
     /// An answer is on its way.
     sent: bool,
+    /// It waits here, for the PIN.
+    unproven: bool,
     /// That its time runs out was said.
     warned: bool,
     /// When it was said last.
@@ -182,6 +184,8 @@ pub(crate) struct Talk {
     announcer: Announcer,
     /// Answers from here do not count.
     listens_only: bool,
+    /// A PIN is being typed, key by key.
+    types_pin: bool,
     /// How often each hint was said.
     hints: BTreeMap<&'static str, u8>,
     out: VecDeque<Output>,
@@ -211,6 +215,7 @@ impl Talk {
             last: Vec::new(),
             announcer: Announcer::default(),
             listens_only: false,
+            types_pin: false,
             hints: BTreeMap::new(),
             out: VecDeque::new(),
             now: 0,
@@ -447,6 +452,7 @@ impl Talk {
         self.open.push(Open {
             request: request.clone(),
             sent: false,
+            unproven: false,
             warned: false,
             said_at: self.now,
         });
@@ -470,6 +476,7 @@ impl Talk {
             self.hint_keys(request);
         } else {
             let arguments = [("number", count(request.number))];
+            let about = About::request(Class::Notice, request);
             self.say_about(self.by_mode("also_waits"), &arguments, &about);
         }
     }
@@ -542,7 +549,8 @@ impl Talk {
             let whole = open.request.timeout_seconds.saturating_mul(1000);
             let ahead = WARNING_MS.max(whole / 10).min(whole / 2);
             let left = open.request.deadline_ms.saturating_sub(now);
-            !open.sent && !open.warned && left > 0 && left <= ahead
+            let waits = !open.sent || open.unproven;
+            waits && !open.warned && left > 0 && left <= ahead
         };
         let mut late = Vec::new();
         for open in self.open.iter_mut().filter(due) {
@@ -552,7 +560,7 @@ impl Talk {
         for request in late {
             let left = self.left(&request);
             let arguments = [("number", count(request.number)), ("time", Argument::Phrase(&left))];
-            let about = About::request(Class::Request, &request);
+            let about = About::request(Class::Notice, &request);
             self.out.push_back(Output::Sound(Sound::Waiting));
             self.say_about(self.by_mode("time_runs_out"), &arguments, &about);
         }
@@ -561,7 +569,8 @@ impl Talk {
     /// Puts the oldest question that waits for an answer in focus, and says it again: nobody answers
     /// what they do not have in mind.
     fn focus_next(&mut self) {
-        if self.focus.is_some_and(|number| self.find(number).is_some_and(|open| !open.sent)) {
+        let stays = |open: &Open| !open.sent || open.unproven;
+        if self.focus.is_some_and(|number| self.find(number).is_some_and(stays)) {
             return;
         }
         let next = self.open.iter().find(|open| !open.sent).map(|open| open.request.clone());

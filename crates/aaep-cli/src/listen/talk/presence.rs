@@ -20,7 +20,19 @@ impl Talk {
 
     /// An answer was not sent: the request waits as before.
     pub(crate) fn not_answered(&mut self, number: u32) {
-        self.find_mut(number).into_iter().for_each(|open| open.sent = false);
+        let Some(open) = self.find_mut(number) else { return };
+        (open.sent, open.unproven) = (false, false);
+        self.opens(number);
         self.focus = Some(number);
+    }
+
+    /// A PIN is being typed, or no longer. Nothing else is said meanwhile that can wait.
+    pub(crate) fn types_pin(&mut self, types: bool) {
+        self.types_pin = types;
+    }
+
+    /// Whether there is one key only, with which nobody types a PIN.
+    pub(crate) fn has_one_key(&self) -> bool {
+        self.settings.scan_ms.is_some()
     }
 }

@@ -155,7 +155,7 @@ impl Talk {
     /// Prints what is next, if anything may be printed. In a terminal everything is said as soon as
     /// it begins.
     pub(super) fn print_next(&mut self) -> bool {
-        self.announcer.hold(self.is_typing() && !self.settings.lines);
+        self.announcer.hold(self.types_pin || self.is_typing() && !self.settings.lines);
         let Some(Action::Say { id, utterance }) = self.announcer.poll(self.now) else {
             return false;
         };

@@ -99,6 +99,11 @@ impl Leases for JetStreamLeases {
         }
     }
 
+    fn holder(&mut self, shard: &str) -> Result<Option<String>, Unavailable> {
+        let held = self.held(shard)?;
+        Ok(held.map(|(_, node)| node).filter(|node| !node.is_empty()))
+    }
+
     fn give_back(&mut self, held: &Lease) -> Result<(), LeaseRefused> {
         // One that is no longer this one is left alone.
         self.write(&held.shard, "", held.revision)?;

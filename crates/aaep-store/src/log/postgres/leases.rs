@@ -22,6 +22,8 @@ RETURNING revision, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 const HOLDER: &str = "SELECT node FROM aaep_lease WHERE shard = $1";
 
+const IN_FORCE: &str = "SELECT node FROM aaep_lease WHERE shard = $1 AND until > clock_timestamp()";
+
 const GIVE_BACK: &str = "DELETE FROM aaep_lease WHERE shard = $1 AND revision = $2";
 
 const ALL: &str =
@@ -75,6 +77,11 @@ impl Leases for PostgresLeases {
             [(&held.shard, TEXT), (&number(held.revision), NUMBER)];
         let rows = self.0.query(RENEW, &with).known()?;
         rows.first().and_then(|row| lease(&held.shard, &held.node, row)).ok_or(LeaseRefused::Lost)
+    }
+
+    fn holder(&mut self, shard: &str) -> Result<Option<String>, Unavailable> {
+        let rows = self.0.query(IN_FORCE, &[(&shard, TEXT)]).known()?;
+        Ok(rows.first().and_then(|row| row.try_get(0).ok()))
     }
 
     fn give_back(&mut self, held: &Lease) -> Result<(), LeaseRefused> {
