@@ -42,6 +42,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<subscriber::Inbox>()?;
     module.add_class::<subscriber::Notification>()?;
     module.add_class::<subscriber::Words>()?;
+    let before_exit = wrap_pyfunction!(runtime::before_exit, module)?;
+    module.py().import("atexit")?.call_method1("register", (before_exit,))?;
     module.add_function(wrap_pyfunction!(problems, module)?)?;
     module.add_function(wrap_pyfunction!(redact, module)?)
 }

@@ -1,7 +1,9 @@
 //! The one Tokio runtime, and how its results reach Python.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -28,6 +30,8 @@ pub(crate) fn runtime() -> PyResult<&'static Runtime> {
     let made = made
         .map_err(|why| PyRuntimeError::new_err(format!("The system gives no threads: {why}.")))?;
     let runtime = &*Box::leak(Box::new(made));
+    // What threads of another process were doing when this one was forked is not done here.
+    SETTLING.store(0, Ordering::SeqCst);
     *known = Some((std::process::id(), runtime));
     Ok(runtime)
 }
@@ -62,6 +66,46 @@ impl<T> Drop for Here<T> {
     }
 }
 
+/// How many threads of the runtime settle a future of Python's now.
+static SETTLING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether Python is about to end. A thread that waits for Python's lock then is ended by Python where it
+/// stands, which takes the whole process down.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+struct Settling;
+
+impl Settling {
+    /// Nothing, once Python is about to end.
+    fn begin() -> Option<Self> {
+        SETTLING.fetch_add(1, Ordering::SeqCst);
+        let settling = Self;
+        (!EXITING.load(Ordering::SeqCst)).then_some(settling)
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        SETTLING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How long the end of Python waits for threads that settle futures.
+const EXIT_WAIT: Duration = Duration::from_secs(5);
+
+/// To be called before Python ends: from then on no thread of ours touches it.
+#[pyfunction]
+pub(crate) fn before_exit(py: Python<'_>) {
+    EXITING.store(true, Ordering::SeqCst);
+    py.detach(|| {
+        let mut waited = Duration::ZERO;
+        while SETTLING.load(Ordering::SeqCst) > 0 && waited < EXIT_WAIT {
+            std::thread::sleep(Duration::from_millis(1));
+            waited += Duration::from_millis(1);
+        }
+    });
+}
+
 /// Work under way; cancelled, it is given up, and people are told what that means.
 #[pyclass]
 pub(crate) struct Task(AbortHandle);
@@ -82,8 +126,16 @@ pub(crate) fn spawn<T>(
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
 {
+    if EXITING.load(Ordering::SeqCst) {
+        return Err(PyRuntimeError::new_err("Python is about to end; nothing more can be said."));
+    }
     let task = runtime()?.spawn(async move {
         let result = work.await;
+        let Some(_settling) = Settling::begin() else {
+            // Nobody can wait for it any more, and Python is not to be touched.
+            std::mem::forget(future);
+            return;
+        };
         Python::attach(|py| {
             let settled = match result {
                 Ok(value) => future.call_method1(py, "set_result", (value,)),

@@ -11,6 +11,7 @@ import sys
 import time
 import unittest
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import json
 import os
@@ -481,6 +482,22 @@ class Documentation(unittest.TestCase):
                 done = subprocess.run([sys.executable, "-c", paying + snippet], env=known, capture_output=True, text=True)
                 self.assertEqual(done.stdout, "")
                 self.assertIn("NotApproved", done.stderr)
+
+
+class Ends(unittest.TestCase):
+    def test_python_ends_well_right_after_the_last_call(self):
+        code = (
+            "import asyncio\nfrom aaep import Agent\n"
+            "async def main():\n"
+            "    async with Agent('short').session('Looking.') as session:\n"
+            "        async with session.tool('look', 'Looking.'): pass\n"
+            "asyncio.run(main())\n"
+        )
+        with Hub(answer="accept") as hub, ThreadPoolExecutor(4) as pool:
+            known = os.environ | {"AAEP_URL": hub.url}
+            ended = pool.map(lambda _: subprocess.run([sys.executable, "-c", code], env=known).returncode, range(40))
+            # Before, about one in ten was taken down by a thread that still waited for Python's lock.
+            self.assertEqual(list(ended), [0] * 40)
 
 
 class Errors(unittest.TestCase):
