@@ -68,8 +68,11 @@ fn looks_up(line: &str) -> bool {
         return false;
     }
     // Headers and paths of HTTP are no members.
-    let of_http =
-        |before: &str| ["headers", "headers()", "client"].iter().any(|end| before.ends_with(end));
+    let of_http = |before: &str| {
+        ["headers", "headers()", "headers.as_ref()?", "client"]
+            .iter()
+            .any(|end| before.ends_with(end))
+    };
     let calls = LOOKUPS.iter().any(|call| match line.split_once(call) {
         // With a second argument it writes one.
         Some((before, rest)) => {

@@ -1,5 +1,11 @@
 //! The embedded journal as a log, and as one node's copy of a shard's log.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods
+)] // tests
 
 mod support;
 
