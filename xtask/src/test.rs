@@ -367,7 +367,7 @@ fn typescript_is_tried() -> Result<StepResult> {
 }
 
 fn short_fuzz() -> Result<StepResult> {
-    fuzz::run(&["--seconds".to_owned(), "20".to_owned()])?;
+    fuzz::run(&["--seconds".to_owned(), "10".to_owned()])?;
     Ok(StepResult::Passed)
 }
 
