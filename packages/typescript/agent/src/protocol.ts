@@ -1149,7 +1149,7 @@ export interface OutcomeExtension {
   [other: string]: unknown;
 }
 
-/** How present whoever says yes has to be; it stands in `extensions`. */
+/** The presence that a yes requires; it stands in `extensions`. */
 export interface PresenceExtension {
   /** The least that counts. */
   needs: "none" | "listener" | "pin" | "passkey";
