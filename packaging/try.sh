@@ -49,6 +49,8 @@ seen > "$work/before"
 cp "$packages"/aaep_*.deb "$root/tmp/aaep.deb"
 chroot "$root" dpkg -i /tmp/aaep.deb
 chroot "$root" aaep --version
+# As docs/install.md has it.
+chroot "$root" install -D -m 644 /usr/share/doc/aaep/examples/aaep.example.toml /etc/aaep/aaep.toml
 # What the smallest system lacks is not the unit's fault.
 found=$(systemd-analyze verify --root="$root" --man=no /usr/lib/systemd/system/aaep-hub.service 2>&1 \
     | grep aaep-hub.service | grep -v 'sysinit.target not found' || true)
@@ -65,7 +67,7 @@ chroot "$root" sh -eu -c '
 rm -rf "$root/run/aaep"
 chroot "$root" dpkg --purge aaep
 seen > "$work/after"
-left=$(comm -13 "$work/before" "$work/after" | grep -v '^\./var/lib/aaep' || true)
+left=$(comm -13 "$work/before" "$work/after" | grep -v -e '^\./var/lib/aaep' -e '^\./etc/aaep' || true)
 [ -z "$left" ] || { say "left behind: $left"; exit 1; }
 [ -e "$root/var/lib/aaep/data/journal.db" ] || { say "the data is gone"; exit 1; }
 say "removed without a trace but the data"
