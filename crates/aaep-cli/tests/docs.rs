@@ -32,7 +32,10 @@ const PAGES: &[(&str, Table)] = &[
     (
         "install",
         &[
-            ("sudo install", In("packaging/try.sh", "/usr/share/doc/aaep/examples/aaep.example.toml")),
+            (
+                "sudo install",
+                In("packaging/try.sh", "/usr/share/doc/aaep/examples/aaep.example.toml"),
+            ),
             ("sudo systemctl", Not("needs systemd as the first process; try.sh verifies the unit")),
             ("systemctl --user", Not("needs a session of systemd; try.sh verifies the unit")),
             ("mkdir", Run("COMMAND")),
@@ -46,16 +49,16 @@ const PAGES: &[(&str, Table)] = &[
             ("cargo xtask package --twice", Not("builds the command twice, for many minutes")),
         ],
     ),
-    (
-        "operating",
-        &[("scrape_configs:", Not("configures Prometheus, which is another program"))],
-    ),
+    ("operating", &[("scrape_configs:", Not("configures Prometheus, which is another program"))]),
     (
         "demo",
         &[
             ("aaep demo --say", Run("COMMAND --hub \"$AAEP_URL\" < answers > said.txt &\nAGREED")),
             ("aaep demo", Run("apart\nready COMMAND --ephemeral --listen 127.0.0.1:0")),
-            ("curl", Run("COMMAND | grep -q session_id")),
+            (
+                "curl",
+                Run("aaep capture --out told.jsonl 2> errors.txt &\nuntil COMMAND --fail --silent && grep -q session.completed told.jsonl; do sleep 0.2; done\nkill -INT $!\nwait $!"),
+            ),
             ("aaep ask", Run("mkdir build\nASKED\ntest ! -e build")),
         ],
     ),
@@ -64,7 +67,9 @@ const PAGES: &[(&str, Table)] = &[
         &[
             (
                 "aaep capture --out",
-                Run("COMMAND 2> errors.txt &\nsay_until 'session.completed' session.jsonl\nkill -INT $!\nwait $!"),
+                Run(
+                    "COMMAND 2> errors.txt &\nsay_until 'session.completed' session.jsonl\nkill -INT $!\nwait $!",
+                ),
             ),
             (
                 "aaep capture ws:",
@@ -72,11 +77,15 @@ const PAGES: &[(&str, Table)] = &[
             ),
             (
                 "aaep capture http:",
-                Run("THEIRS=$(played --no-delay --stay)\nCOMMAND\ngrep -q tool.invoked theirs.jsonl"),
+                Run(
+                    "THEIRS=$(played --no-delay --stay)\nCOMMAND\ngrep -q tool.invoked theirs.jsonl",
+                ),
             ),
             (
                 "{\"captured_at\"",
-                Run("head -n 1 session.jsonl | grep -q '^{\"captured_at\":\"[^\"]*Z\",\"offset_ms\":[0-9.]*,\"message\":{'"),
+                Run(
+                    "head -n 1 session.jsonl | grep -q '^{\"captured_at\":\"[^\"]*Z\",\"offset_ms\":[0-9.]*,\"message\":{'",
+                ),
             ),
             ("aaep replay session.jsonl", Run("PLAYED")),
             ("aaep listen 'stdio:aaep replay", Run("HEARD '1,234.56'")),
@@ -120,12 +129,18 @@ const PAGES: &[(&str, Table)] = &[
     (
         "conformance",
         &[
-            ("aaep conformance producer http:", In("crates/aaep-cli/tests/conformance.rs", "hub-http")),
+            (
+                "aaep conformance producer http:",
+                In("crates/aaep-cli/tests/conformance.rs", "hub-http"),
+            ),
             (
                 "aaep conformance subscriber",
                 In("crates/aaep-cli/tests/conformance.rs", "listen-http"),
             ),
-            ("aaep conformance producer grpc:", In("crates/aaep-cli/tests/conformance.rs", "hub-grpc")),
+            (
+                "aaep conformance producer grpc:",
+                In("crates/aaep-cli/tests/conformance.rs", "hub-grpc"),
+            ),
             (
                 "aaep conformance producer 'stdio:",
                 In("crates/aaep-cli/tests/conformance.rs", "hub-stdio"),
@@ -163,9 +178,17 @@ const PAGES: &[(&str, Table)] = &[
     (
         "cluster",
         &[
-            ("(umask", Run("COMMAND\ntest \"$(wc -c < cluster.key)\" -eq 64\ntest \"$(ls -l cluster.key | cut -c 1-10)\" = -rw-------")),
+            (
+                "(umask",
+                Run(
+                    "COMMAND\ntest \"$(wc -c < cluster.key)\" -eq 64\ntest \"$(ls -l cluster.key | cut -c 1-10)\" = -rw-------",
+                ),
+            ),
             ("aaep hub", In("crates/aaep-cli/tests/cluster/main.rs", "--cluster-key")),
-            ("server_name", Not("three servers on three machines; the tests of the store write their own")),
+            (
+                "server_name",
+                Not("three servers on three machines; the tests of the store write their own"),
+            ),
         ],
     ),
 ];
@@ -228,8 +251,14 @@ const NAMED: &[(&str, &str)] = &[
          (until_said 'Type yes or no' listened.txt; echo yes >&3; until_said 'To be sure' listened.txt; echo yes >&3) &\n\
          COMMAND\necho quit >&3\nexec 3>&-\nwait",
     ),
-    ("PLAYED", "COMMAND > playing.txt & PLAYER=$!\nuntil_said '^Playing' playing.txt\nURL=$(sed -n 's/^Playing: //p' playing.txt)\naaep capture \"$URL\" --timeout 20 --count 5 > heard.jsonl\nwait $PLAYER\ntest \"$(wc -l < heard.jsonl)\" -eq 5"),
-    ("STOPPED", "(COMMAND) > stopped.txt 2> errors.txt & sleep 1\nkill -INT $! 2> /dev/null\nwait $! || true"),
+    (
+        "PLAYED",
+        "COMMAND > playing.txt & PLAYER=$!\nuntil_said '^Playing' playing.txt\nURL=$(sed -n 's/^Playing: //p' playing.txt)\naaep capture \"$URL\" --timeout 20 --count 5 > heard.jsonl\nwait $PLAYER\ntest \"$(wc -l < heard.jsonl)\" -eq 5",
+    ),
+    (
+        "STOPPED",
+        "(COMMAND) > stopped.txt 2> errors.txt & sleep 1\nkill -INT $! 2> /dev/null\nwait $! || true",
+    ),
 ];
 
 /// Somebody listens with the command until these words are heard.
