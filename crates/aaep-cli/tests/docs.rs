@@ -57,7 +57,9 @@ const PAGES: &[(&str, Table)] = &[
             ("aaep demo", Run("apart\nready COMMAND --ephemeral --listen 127.0.0.1:0")),
             (
                 "curl",
-                Run("aaep capture --out told.jsonl 2> errors.txt &\nuntil COMMAND --fail --silent && grep -q session.completed told.jsonl; do sleep 0.2; done\nkill -INT $!\nwait $!"),
+                Run(
+                    "aaep capture --out told.jsonl 2> errors.txt &\nuntil COMMAND --fail --silent && grep -q session.completed told.jsonl; do sleep 0.2; done\nkill -INT $!\nwait $!",
+                ),
             ),
             ("aaep ask", Run("mkdir build\nASKED\ntest ! -e build")),
         ],
