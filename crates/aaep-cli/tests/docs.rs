@@ -462,9 +462,9 @@ fn named(document: &str) -> Vec<String> {
 }
 
 /// The subcommands and options that a command has.
-struct Known(BTreeMap<String, (Vec<String>, String)>);
+struct Reference(BTreeMap<String, (Vec<String>, String)>);
 
-impl Known {
+impl Reference {
     /// The names below it, and what it says of itself.
     fn of(&mut self, command: &str) -> &(Vec<String>, String) {
         self.0.entry(command.to_owned()).or_insert_with(|| {
@@ -518,7 +518,7 @@ impl Known {
 
 #[test]
 fn every_command_that_a_page_names_exists_with_its_options() {
-    let mut known = Known(BTreeMap::new());
+    let mut reference = Reference(BTreeMap::new());
     let (mut wrong, mut seen) = (Vec::new(), 0);
     let mut files = vec![root().join("README.md")];
     for folder in ["docs", "docs/how-to"] {
@@ -529,7 +529,7 @@ fn every_command_that_a_page_names_exists_with_its_options() {
     for file in files {
         for text in named(&std::fs::read_to_string(&file).expect("a page")) {
             seen += 1;
-            if let Some(lack) = known.lacks(&text) {
+            if let Some(lack) = reference.lacks(&text) {
                 let file = file.file_name().unwrap_or_default().to_string_lossy();
                 wrong.push(format!("{file}: `{text}`: {lack}"));
             }
@@ -538,5 +538,8 @@ fn every_command_that_a_page_names_exists_with_its_options() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 200, "{seen}");
     // The check itself misses neither.
-    assert!(known.lacks("aaep lisen x").is_some() && known.lacks("aaep hub --lisen x").is_some());
+    assert!(
+        reference.lacks("aaep lisen x").is_some()
+            && reference.lacks("aaep hub --lisen x").is_some()
+    );
 }
