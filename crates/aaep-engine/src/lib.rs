@@ -41,7 +41,7 @@
 //!     lease_seconds: 120,
 //!     payload: "",
 //! };
-//! let Answer::Session(session) = engine.handle(Input::Open(open), now)? else { unreachable!() };
+//! let Handled::Session(session) = engine.handle(Input::Open(open), now)? else { unreachable!() };
 //! let rent = r#"{"euros":"800"}"#;
 //! let (canonical, other) = (Canonical::of(rent).unwrap(), Canonical::of(r#"{"euros":"8000"}"#).unwrap());
 //! let payload = r#"{"action":"Pay 800 euros of rent.","consequence":"It cannot be taken back.",
@@ -49,7 +49,7 @@
 //! let question = AgentQuestion::read(EventKind::AwaitingConfirmation, "transfer", rent, payload);
 //! let described_by = DescribedBy::Agent;
 //! let ask = Ask { agent: &agent, session, question: &question, described_by };
-//! let Answer::Waiting { request, .. } = engine.handle(Input::Ask(ask), now)? else { unreachable!() };
+//! let Handled::Waiting { request, .. } = engine.handle(Input::Ask(ask), now)? else { unreachable!() };
 //! let mut token = String::new();
 //! while let Some(output) = engine.poll_output() {
 //!     match output {

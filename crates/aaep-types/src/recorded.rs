@@ -5,7 +5,7 @@
 use crate::action::PREFIX;
 use crate::event::Event;
 use crate::id::EventId;
-use crate::json::{Members, Raw, Writer};
+use crate::json::{Members, Raw, Writer, elements};
 use crate::vocabulary::RiskLevel;
 
 /// How deep what we write may nest.
@@ -86,6 +86,35 @@ fn asked_by(outcome: &str) -> Option<EventId> {
     EventId::parse(&text(outcome, "request_event_id")?).ok()
 }
 
+/// Who decided a request, by the audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The event that asked.
+    pub asked_by: EventId,
+    /// The principal that answered, and in front of it what the reply says of itself.
+    pub by: String,
+}
+
+/// Who decided, by a line of an exported audit. `None` if it is about something else.
+pub fn decided(line: &str) -> Option<Decided> {
+    let members = members(line)?;
+    let principal = members.text("decided_by").filter(|by| !by.is_empty())?;
+    let own_words = match members.find("reply") {
+        Some(Raw::Object(reply)) => text(reply, "decided_by"),
+        _ => None,
+    };
+    let Some(Raw::Array(announced)) = members.find("announced") else { return None };
+    let asked_by = elements(announced).into_iter().find_map(|event| match event {
+        Raw::Object(event) => asked_by(object(object(event, "extensions")?, "outcome")?),
+        _ => None,
+    })?;
+    let by = match own_words {
+        Some(words) => format!("{words} ({principal})"),
+        None => principal.into_owned(),
+    };
+    Some(Decided { asked_by, by })
+}
+
 /// The factor of the timing capability (D32): how many times as long a subscriber needs.
 pub fn timing_factor(timing: &str) -> u64 {
     let factor = || match members(timing)?.find("factor")? {
@@ -130,6 +159,24 @@ pub fn context_first(event: &str, usual: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_the_audit_says_who_decided_and_what_was_asked() {
+        let line = |more: &str| {
+            format!(
+                r#"{{"kind":"resolved",{more}"announced":[{{"type":"x"}},{{"extensions":{{"outcome":{{"request_event_id":"evt_1"}}}}}}]}}"#
+            )
+        };
+        let by = |more: &str| decided(&line(more)).map(|decided| decided.by);
+        assert_eq!(by(r#""decided_by":"ann-laptop","#).as_deref(), Some("ann-laptop"));
+        let says = r#""decided_by":"ann-laptop","reply":{"decided_by":"Ann"},"#;
+        assert_eq!(by(says).as_deref(), Some("Ann (ann-laptop)"));
+        assert_eq!(decided(&line(says)).unwrap().asked_by.as_str(), "evt_1");
+        assert_eq!(by(r#""decided_by":"","#), None, "nobody did");
+        for other in ["", "[]", r#"{"decided_by":"a"}"#, r#"{"decided_by":"a","announced":[1]}"#] {
+            assert_eq!(decided(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn each_look_finds_its_member_and_nothing_in_what_is_none() {

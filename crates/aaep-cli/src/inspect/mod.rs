@@ -13,7 +13,7 @@ use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use aaep_types::Limits;
+use aaep_types::{Limits, recorded};
 use clap::{Args, ValueEnum};
 
 use crate::capture::Feed;
@@ -41,6 +41,7 @@ Examples:
   aaep inspect session.jsonl
   aaep inspect session.jsonl --format html --output session.html
   aaep inspect session.jsonl --follow
+  aaep inspect session.jsonl --audit audit.jsonl
   aaep inspect http://127.0.0.1:8707/aaep/v1
 See docs/tools.md.")]
 pub(crate) struct InspectOptions {
@@ -52,6 +53,9 @@ pub(crate) struct InspectOptions {
     /// Write to this new file, which only you can read. Without it: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// A copy of the audit (`aaep audit export`), which says who answered.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit: Option<PathBuf>,
     /// Go on with a file that still grows, until stopped.
     #[arg(long)]
     pub(crate) follow: bool,
@@ -94,6 +98,11 @@ pub(crate) fn run(options: &InspectOptions, out: &mut impl Write) -> io::Result<
         return unable(&why, out);
     }
     story.finish();
+    if let Some(file) = &options.audit
+        && let Err(why) = read_audit(&mut story, &Source::of(file))
+    {
+        return unable(&why, out);
+    }
     // Where a file lay is nobody's business who is given the page.
     let name = match Path::new(name).file_name() {
         Some(file) if !is_live => &*file.to_string_lossy(),
@@ -163,6 +172,32 @@ fn read(
     }
     match story.messages {
         0 => Err(format!("there is nothing to tell in {source}. Name a file that holds messages.")),
+        _ => Ok(()),
+    }
+}
+
+/// A record of the audit holds what was announced with it, besides what it is about.
+const RECORD_BYTES: usize = 4 << 20;
+
+/// Takes from a copy of the audit who decided the requests of the recording.
+fn read_audit(story: &mut Story, source: &Source) -> Result<(), String> {
+    let asked = story.asked();
+    let mut reader = Reader::new(source.open()?, RECORD_BYTES);
+    let mut decisions = 0_u64;
+    while let Some(value) = reader.next(|_| false).map_err(|error| source.explain(&error))? {
+        let Text::Message(bytes) = value.text else { continue };
+        let Some(decided) = std::str::from_utf8(bytes).ok().and_then(recorded::decided) else {
+            continue;
+        };
+        decisions += 1;
+        if let Some(place) = asked.get(decided.asked_by.as_str()) {
+            story.decided(*place, &decided.by);
+        }
+    }
+    match decisions {
+        0 => Err(format!(
+            "no answer is recorded in {source}. Make it on the hub's machine: aaep audit export > FILE."
+        )),
         _ => Ok(()),
     }
 }

@@ -272,6 +272,20 @@ impl Session {
         self.row(Row { line, at_us: at, what, text, findings: Vec::new() }, room)
     }
 
+    /// The requests, each with its place among the spans and the event that asked.
+    pub(super) fn requests(&self) -> impl Iterator<Item = (usize, &str)> {
+        let spans = self.spans.iter().enumerate();
+        spans.filter(|(_, span)| span.lane == Lane::Request).map(|(at, span)| (at, &*span.key))
+    }
+
+    /// Who decided the request at this place, unless the recording says so itself.
+    pub(super) fn decided(&mut self, at: usize, by: &str, room: &mut Room) {
+        let Some(span) = self.spans.get_mut(at) else { return };
+        if span.by.is_none() {
+            span.by = Some(room.keep(&shortened(by)));
+        }
+    }
+
     fn over(&mut self, at: u64, how: &'static str, room: &mut Room) {
         self.end = Some(how);
         self.close(Lane::State, |_| true, at, "left", room);

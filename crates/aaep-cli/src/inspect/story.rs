@@ -121,6 +121,19 @@ impl Story {
         added
     }
 
+    /// Where each request of the recording is, by the event that asked.
+    pub(super) fn asked(&self) -> BTreeMap<String, (usize, usize)> {
+        let requests = self.sessions.iter().enumerate().flat_map(|(number, session)| {
+            session.requests().map(move |(span, event)| (event.to_owned(), (number, span)))
+        });
+        requests.collect()
+    }
+
+    /// The audit says who decided the request at this place.
+    pub(super) fn decided(&mut self, (session, span): (usize, usize), by: &str) {
+        self.sessions[session].decided(span, by, &mut self.room);
+    }
+
     fn event(&mut self, line: u64, tick: Tick, event: &LenientEvent<'_>) -> Option<(usize, usize)> {
         let number = self.session(event.session_id(), tick.at_us)?;
         if self.rows >= ROWS {

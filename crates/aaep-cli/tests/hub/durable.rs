@@ -538,6 +538,44 @@ fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
     });
 }
 
+#[test]
+fn inspect_says_who_answered_by_a_copy_of_the_audit() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        let mut heard = vec![ear.event("awaiting.confirmation").await];
+        let says = json!({ "decided_by": "Ann, at the window" });
+        ear.decide_saying(&heard[0], "accept", says).await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        while !heard.last().unwrap()["extensions"]["outcome"].is_object() {
+            heard.push(ear.event("state.changed").await);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let keep = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            file.to_str().unwrap().to_owned()
+        };
+        let lines: Vec<String> = heard.iter().map(|event| format!("{event}\n")).collect();
+        let recording = keep("heard.jsonl", &lines.concat());
+        let (_, exported) = house.aaep(&["audit", "export"]);
+        let audit = keep("audit.jsonl", &exported);
+        let inspect = |more: &[&str]| house.aaep(&[&["inspect", &*recording], more].concat());
+        let (code, told) = inspect(&[]);
+        assert!(code == 0 && told.contains("By whom is not in the recording."), "{told}");
+        let (code, told) = inspect(&["--audit", &audit]);
+        let by = format!(": accepted, by Ann, at the window ({}).", person.name("reader"));
+        assert!(code == 0 && told.contains(&by), "{told}");
+        // A file without an answer is a mistake, and said.
+        let (code, told) = inspect(&["--audit", &recording]);
+        assert!(code == 2 && told.contains("no answer is recorded in"), "{told}");
+    });
+}
+
 // covers: S8, C6
 #[test]
 fn no_reply_token_and_no_key_is_in_the_store_or_in_the_log() {

@@ -68,12 +68,14 @@ fn a_question_is_heard_through_it_and_the_persons_yes_counts_and_the_agents_does
     assert_eq!(agent.status(0), "accepted");
 
     let hub = Hub::start(careful(Setup::default()));
-    let mut agent = presence::Program::agent(&hub, "", "stdio");
-    assert_eq!(agent.line(), "answered subscription.accepted");
-    assert_eq!(agent.status(0), "pending");
+    // Of two programs that one other has started, the later one could answer for the earlier one.
     let stdio =
         format!("stdio:'{}' stdio 'unix:{}'", env!("CARGO_BIN_EXE_aaep"), hub.socket().display());
     let mut person = Program::start(&["listen", &stdio, "--json"], hub.home());
+    person.until(|said| said["happening"] == "connected");
+    let mut agent = presence::Program::agent(&hub, "", "stdio");
+    assert_eq!(agent.line(), "answered subscription.accepted");
+    assert_eq!(agent.status(0), "pending");
     let asked = person.until(|said| said["happening"] == "asked");
     assert_eq!(asked["action"], "Delete old.txt", "{asked}");
     person.send(
