@@ -100,6 +100,15 @@ fn wheel(wheels: &Path) -> Result<std::fs::DirEntry> {
     Ok(std::fs::read_dir(wheels)?.next().context("maturin made no wheel")??)
 }
 
+/// The wheel, in this folder.
+pub(crate) fn pack(place: &Path) -> Result<()> {
+    let wheel = wheel(&build()?)?;
+    let twine = target_dir().join("python/tools/bin/twine");
+    run_program(Command::new(twine).args(["check", "--strict"]).arg(wheel.path()))?;
+    std::fs::copy(wheel.path(), place.join(wheel.file_name()))?;
+    Ok(())
+}
+
 pub(crate) fn test() -> Result<()> {
     let (place, package) = (target_dir().join("python"), root().join("packages/python"));
     let (tools, work) = (place.join("tools/bin"), place.join("work"));

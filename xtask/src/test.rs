@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, book, cluster, features, fuzz, guests, operators, page, python, requirements,
-    rules, sim, typescript, voices,
+    agents, api, at, book, cluster, features, fuzz, guests, operators, package, page, python,
+    requirements, rules, sim, typescript, voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.
@@ -60,13 +60,18 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "book",
-        about: "the pages of the documentation fit together, and no link leads nowhere",
+        about: "the pages of the documentation fit together; with mdBook, the site and axe-core on it",
         run: book_fits_together,
     },
     Step {
         name: "operators",
         about: "a hub behind the real nginx and Caddy",
         run: operators_are_served,
+    },
+    Step {
+        name: "package",
+        about: "what people install, packed twice the same, installed from there, and removed",
+        run: packages_are_installed,
     },
     Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
     Step {
@@ -263,7 +268,7 @@ fn rules_are_missed() -> Result<StepResult> {
 }
 
 fn book_fits_together() -> Result<StepResult> {
-    book::pages()?;
+    book::test()?;
     Ok(StepResult::Passed)
 }
 
@@ -271,6 +276,13 @@ fn operators_are_served() -> Result<StepResult> {
     match operators::missing() {
         Some(why) => Ok(StepResult::Skipped(why)),
         None => operators::test().map(|()| StepResult::Passed),
+    }
+}
+
+fn packages_are_installed() -> Result<StepResult> {
+    match package::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => package::test().map(|()| StepResult::Passed),
     }
 }
 

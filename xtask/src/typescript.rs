@@ -148,6 +148,24 @@ fn build(packages: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Both packages as they are published, in this folder.
+pub(crate) fn pack(place: &Path) -> Result<()> {
+    let packages = packages();
+    page::install_packages(&packages)?;
+    build(&packages)?;
+    archives(&packages, place)
+}
+
+fn archives(packages: &Path, place: &Path) -> Result<()> {
+    for package in ["agent", "subscriber"] {
+        let mut pack = Command::new("npm");
+        pack.args(["pack", "--silent", "--pack-destination"]).arg(place);
+        run_program(pack.current_dir(packages.join(package)))?;
+        packed(&place.join(format!("aaep-{package}-0.1.0.tgz")))?;
+    }
+    Ok(())
+}
+
 /// A fresh directory with both, as they are published, and what the tests use besides.
 fn install(packages: &Path, name: &str) -> Result<PathBuf> {
     let fresh = place().join(name);
@@ -158,11 +176,8 @@ fn install(packages: &Path, name: &str) -> Result<PathBuf> {
     std::fs::write(fresh.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?;
     let mut install = Command::new("npm");
     install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
+    archives(packages, &fresh)?;
     for package in ["agent", "subscriber"] {
-        let mut pack = Command::new("npm");
-        pack.args(["pack", "--silent", "--pack-destination"]).arg(&fresh);
-        run_program(pack.current_dir(packages.join(package)))?;
-        packed(&fresh.join(format!("aaep-{package}-0.1.0.tgz")))?;
         install.arg(format!("./aaep-{package}-0.1.0.tgz"));
     }
     let listed = std::fs::read_to_string(packages.join("package.json"))?;

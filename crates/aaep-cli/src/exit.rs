@@ -84,4 +84,29 @@ mod tests {
             r#"{"timestamp":"2026-02-03T09:30:00.123Z","level":"ERROR","fields":{"message":"No \"room\"\n"},"target":"aaep"}"#
         );
     }
+
+    /// What [`a_panic_is_a_line_for_programs_too`] runs in a process of its own.
+    #[test]
+    #[ignore = "it panics, and is run by the test below"]
+    fn panics_for_programs() {
+        speak_json();
+        panic!("broken \"invariant\"");
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods)] // starts itself
+    fn a_panic_is_a_line_for_programs_too() {
+        let own = std::env::current_exe().unwrap();
+        let name = "exit::tests::panics_for_programs";
+        let ended = std::process::Command::new(own)
+            .args(["--ignored", "--exact", "--nocapture", name])
+            .output()
+            .unwrap();
+        assert!(!ended.status.success());
+        let said = String::from_utf8(ended.stderr).unwrap();
+        let line: serde_json::Value = serde_json::from_str(said.trim()).expect(&said);
+        assert_eq!((&line["level"], &line["target"]), (&"ERROR".into(), &"aaep".into()));
+        let message = line["fields"]["message"].as_str().unwrap();
+        assert!(message.contains("exit.rs") && message.contains("broken \"invariant\""), "{said}");
+    }
 }

@@ -4,9 +4,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // runs the command
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
@@ -146,6 +147,58 @@ fn what_speaks_and_writes_braille_is_found() {
     let number = i32::from(door.local_addr().unwrap().port()) - 4101;
     let host = format!("127.0.0.1:{number}");
     is(&machine.look("braille", "", &host), 0, "good", "BRLTTY answers");
+}
+
+/// A program that ends with the test.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_hub_that_answers_is_found() {
+    let machine = Machine::new();
+    let mut hub = Command::new(env!("CARGO_BIN_EXE_aaep"))
+        .args(["hub", "--ephemeral", "--listen", "127.0.0.1:0"])
+        .env_clear()
+        .env("HOME", machine.0.path())
+        .env("XDG_RUNTIME_DIR", machine.0.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(Started)
+        .unwrap();
+    let mut lines = BufReader::new(hub.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("Ready")), "the hub starts");
+    is(&machine.finds("hub"), 0, "good", "A hub answers at ");
+    drop(hub);
+    is(&machine.finds("hub"), 0, "missing", "aaep hub");
+}
+
+/// Whether one of these runs here, besides what the test starts.
+#[cfg(target_os = "linux")]
+fn runs(names: &[&str]) -> bool {
+    let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut all = all.filter_map(|entry| fs::read_to_string(entry.path().join("comm")).ok());
+    all.any(|name| names.contains(&name.trim_end()))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_screen_reader_that_runs_is_found() {
+    let machine = Machine::new();
+    // The developer may use one.
+    if !runs(&["orca", "fenrir", "speakup", "espeakup"]) {
+        is(&machine.finds("screen reader"), 0, "missing", "aaep listen --speak");
+    }
+    let program = machine.0.path().join("bin/fenrir");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let _reader = Command::new(program).arg("60").spawn().map(Started).unwrap();
+    is(&machine.finds("screen reader"), 0, "good", " runs.");
 }
 
 #[test]

@@ -161,3 +161,31 @@ pub(super) fn sums(place: &Path) -> Result<()> {
     print!("{}", String::from_utf8_lossy(&sums.stdout));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `cargo binstall` is told, with what it fills in.
+    fn told(key: &str) -> String {
+        let manifest = fs::read_to_string(root().join("crates/aaep-cli/Cargo.toml")).unwrap();
+        let line = manifest.lines().find_map(|line| line.strip_prefix(&format!("{key} = \"")));
+        let filled = [
+            ("{ repo }", "https://example.org/aaep".to_owned()),
+            ("{ version }", version().unwrap()),
+            ("{ target }", target().unwrap()),
+            ("{ bin }", "aaep".to_owned()),
+            ("{ binary-ext }", String::new()),
+        ];
+        let text = line.unwrap().trim_end_matches('"').to_owned();
+        filled.into_iter().fold(text, |text, (name, value)| text.replace(name, &value))
+    }
+
+    #[test]
+    fn cargo_binstall_looks_for_the_archive_that_is_made() {
+        let (url, name) = (told("pkg-url"), name().unwrap());
+        assert_eq!(url.rsplit_once('/').unwrap().1, format!("{name}.tar.gz"));
+        assert!(url.starts_with("https://example.org/aaep/releases/"), "{url}");
+        assert_eq!(told("bin-dir"), format!("{name}/aaep"), "as `archive` puts it there");
+    }
+}

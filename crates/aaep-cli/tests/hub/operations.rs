@@ -343,18 +343,22 @@ fn a_reload_shuts_out_who_was_removed_and_a_broken_file_changes_nothing() {
 #[test]
 fn a_reload_says_what_needs_a_restart() {
     let people = principal("first", "accessibility_consumer");
-    let hub = Hub::start(Setup::default().principals(&people));
+    // Where it listens stands in the file: what a flag says, a reload does not change.
+    let there = "listen = [\"127.0.0.1:0\"]";
+    let start = Setup::default().arguments(&["--ephemeral"]).toml(there).principals(&people);
+    let hub = Hub::start(start);
     let config = hub.directory().join("aaep.toml");
     let before = hub.log().len();
-    let changed = "allowed_origins = [\"https://a.example\"]\n[limits]\nbody_bytes = 100000\n";
+    let changed = "listen = [\"127.0.0.1:1\"]\nallowed_origins = [\"https://a.example\"]\n[limits]\nbody_bytes = 100000\n";
     std::fs::write(&config, format!("{changed}{people}")).unwrap();
     hub.signal("HUP");
     let said = hub.logs_after(before, &["only after a restart"]);
-    assert!(said.ends_with("restart: allowed_origins, limits.body_bytes."), "{said}");
+    assert!(said.ends_with("restart: allowed_origins, limits.body_bytes, listen."), "{said}");
     hub.logs_after(before, &["were read again"]);
     // What is taken over is not among it.
     let before = hub.log().len();
-    std::fs::write(&config, principal("second", "accessibility_consumer")).unwrap();
+    let second = principal("second", "accessibility_consumer");
+    std::fs::write(&config, format!("{there}\n{second}")).unwrap();
     hub.signal("HUP");
     hub.logs_after(before, &["were read again"]);
     let log = hub.log();
