@@ -53,7 +53,7 @@ fn a_python_client_made_of_the_proto_hears_and_answers() {
         succeeds(generator);
         hears_and_answers(|address, token, way| {
             let mut client = guest("python");
-            client.arg(format!("{HERE}/grpc.py")).args([address, token, way]);
+            client.arg(format!("{HERE}/by_grpc.py")).args([address, token, way]);
             client.env("PYTHONPATH", made.path());
             client
         })
@@ -81,7 +81,7 @@ fn a_typescript_client_made_of_the_proto_hears_and_answers() {
         generator.args(["--keepCase", "--defaults", "--grpcLib=@grpc/grpc-js", "--outDir=made"]);
         generator.args(["-I", PROTO, "--", "aaep/v1/aaep.proto"]);
         succeeds(generator);
-        std::fs::copy(format!("{HERE}/grpc.ts"), made.path().join("client.ts")).unwrap();
+        std::fs::copy(format!("{HERE}/by_grpc.ts"), made.path().join("client.ts")).unwrap();
         let mut compiler = program("tsc");
         compiler.args(["--strict", "--skipLibCheck", "--esModuleInterop", "--target", "es2022"]);
         compiler.args(["--module", "commonjs", "--moduleResolution", "node", "client.ts"]);

@@ -40,7 +40,7 @@ def yes(event, subscription):
 
 
 manifest = json.loads(stub.GetManifest(wire.GetManifestRequest(), metadata=metadata).json)
-assert manifest["aaep_version"], manifest
+assert manifest["aaep_versions_supported"], manifest
 
 if way == "stream":
     outgoing = queue.SimpleQueue()
