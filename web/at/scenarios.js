@@ -454,4 +454,4 @@ export const SCENARIOS = { ...PLAYED,
   ...Object.fromEntries(BOTH_MODES.map((name) => [`${name}-browsing`, browsing(PLAYED[name])])) };
 
 /** What `cargo xtask test` plays: the rest is for the command of its own. */
-export const QUICK = ["typing", "two", "grave", "browsing", "timed-out"];
+export const QUICK = ["typing", "two", "grave"];
